@@ -1,0 +1,3 @@
+//! The command `watchbell`.
+
+fn main() {}

@@ -1,0 +1,160 @@
+//! A source in the interest list.
+
+use super::{Instance, Interest, Token};
+use crate::kernel::{EventFlags, Kernel, Linux};
+use crate::sync::Arc;
+use crate::{Error, Rejected};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A source that is registered, and leaves the interest list when this is dropped.
+///
+/// `M` is how it is watched: [`Level`], [`Edge`] or [`Exclusive`](super::Exclusive).
+///
+/// In a forked child dropping it only closes the child's descriptor: the interest list is the
+/// parent's.
+#[must_use = "a registration that is dropped ends at once"]
+pub struct Registered<S, M: Mode, K: Kernel = Linux> {
+    instance: Arc<Instance<K>>,
+    /// `None` only once [`into_inner`](Registered::into_inner) has taken it.
+    source: Option<S>,
+    descriptor: DescriptorOf<S, K>,
+    token: Token,
+    mode: PhantomData<M>,
+}
+
+/// How to reach a source's descriptor, by [`Source`](super::Source) or by [`Own`](super::Own).
+pub(crate) type DescriptorOf<S, K> = fn(&S) -> <K as Kernel>::Borrowed<'_>;
+
+/// Level-triggered: told at each wait for as long as the source is ready.
+#[derive(Debug)]
+pub enum Level {}
+
+/// Edge-triggered (`EPOLLET`): told once an edge.
+#[derive(Debug)]
+pub enum Edge {}
+
+/// How a registration is watched: the flags that make the mode.
+///
+/// Sealed: the modes are those of epoll_ctl(2).
+pub trait Mode: sealed::Sealed {
+    #[doc(hidden)]
+    const FLAGS: EventFlags;
+}
+
+pub(super) mod sealed {
+    #[expect(unnameable_types, reason = "sealed on purpose")]
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Level {}
+impl sealed::Sealed for Edge {}
+
+impl Mode for Level {
+    const FLAGS: EventFlags = EventFlags::empty();
+}
+
+impl Mode for Edge {
+    const FLAGS: EventFlags = EventFlags::ET;
+}
+
+/// The modes whose registrations `EPOLL_CTL_MOD` accepts.
+pub trait Modifiable: Mode {}
+
+impl Modifiable for Level {}
+impl Modifiable for Edge {}
+
+impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
+    pub(crate) fn add(
+        instance: &Arc<Instance<K>>,
+        source: S,
+        descriptor: DescriptorOf<S, K>,
+        token: Token,
+        flags: EventFlags,
+    ) -> Result<Self, Rejected<S>> {
+        let added = instance.check_owner().and_then(|()| {
+            let (epoll, target) = (instance.fd(), descriptor(&source));
+            Ok(instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?)
+        });
+        match added {
+            Ok(()) => Ok(Registered {
+                instance: Arc::clone(instance),
+                source: Some(source),
+                descriptor,
+                token,
+                mode: PhantomData,
+            }),
+            Err(error) => Err(Rejected { source, error }),
+        }
+    }
+
+    /// The name that its events carry.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The source.
+    pub fn get_ref(&self) -> &S {
+        self.source.as_ref().expect("only into_inner takes the source, and it consumes self")
+    }
+
+    /// The source, to be used but not replaced: see [`Epoll::ghosts`](super::Epoll::ghosts).
+    pub fn get_mut(&mut self) -> &mut S {
+        self.source.as_mut().expect("only into_inner takes the source, and it consumes self")
+    }
+
+    /// Leaves the interest list and gives the source back. A registration that could not be removed
+    /// is counted by [`Epoll::ghosts`](super::Epoll::ghosts).
+    #[doc(alias = "EPOLL_CTL_DEL")]
+    pub fn into_inner(mut self) -> S {
+        self.delete();
+        self.source.take().expect("only into_inner takes the source, and it consumes self")
+    }
+
+    pub(crate) fn descriptor(&self) -> K::Borrowed<'_> {
+        (self.descriptor)(self.get_ref())
+    }
+
+    fn delete(&self) {
+        if let Some(source) = &self.source {
+            // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
+            let _ = self.instance.delete((self.descriptor)(source));
+        }
+    }
+}
+
+impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
+    /// Watches for something else from now on. Readiness that is already there is told (again).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`] in a forked child; [`Error::Os`] with the errors of
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
+    #[doc(alias = "EPOLL_CTL_MOD")]
+    pub fn modify(&self, interest: Interest) -> Result<(), Error> {
+        self.instance.check_owner()?;
+        self.modify_unchecked(interest)
+    }
+
+    /// As [`modify`](Registered::modify), for callers that have looked at the process already.
+    pub(crate) fn modify_unchecked(&self, interest: Interest) -> Result<(), Error> {
+        let flags = interest.flags() | M::FLAGS;
+        let Instance { kernel, .. } = &*self.instance;
+        Ok(kernel.epoll_modify(self.instance.fd(), self.descriptor(), flags, self.token.0)?)
+    }
+}
+
+impl<S, M: Mode, K: Kernel> Drop for Registered<S, M, K> {
+    fn drop(&mut self) {
+        self.delete();
+    }
+}
+
+impl<S: fmt::Debug, M: Mode, K: Kernel> fmt::Debug for Registered<S, M, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered")
+            .field("source", &self.source)
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! The kernel's word on what is left to read: `TCP_INQ` and `SO_INQ`.
+//!
+//! A short read does not say that a socket is drained: it also comes before an end of file that
+//! arrived in the same edge, before a message that carries descriptors, and at the urgent mark. With
+//! these two options `recvmsg(2)` says how many bytes are left, and for TCP counts a pending end of
+//! file as one. rustix has no such control message, so this module calls the C library itself. It is
+//! one of the two places in this crate where `unsafe` is allowed.
+//!
+//! [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html),
+//! [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html),
+//! [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
+#![allow(unsafe_code)]
+
+use super::Received;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+/// `SO_INQ` of AF_UNIX sockets, from Linux 6.17 on, as most architectures number it.
+const SO_INQ: libc::c_int = 84;
+
+/// Where that number means something else, the option is not asked for.
+const SO_INQ_KNOWN: bool = cfg!(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "arm",
+    target_arch = "aarch64",
+    target_arch = "riscv64",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64",
+    target_arch = "s390x",
+));
+
+/// Room for one control message that holds a C `int`, aligned as the kernel wants it.
+#[repr(C, align(8))]
+struct Control([u8; 24]);
+
+/// Switches the report on. `false`: this kernel or this kind of socket has none.
+pub(super) fn enable(socket: BorrowedFd<'_>) -> bool {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_INQ)
+        || SO_INQ_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_INQ)
+}
+
+fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> bool {
+    let on: libc::c_int = 1;
+    let length = mem::size_of_val(&on) as libc::socklen_t;
+    // SAFETY: the descriptor is open for the borrow, and `on` is a readable `int` of that length.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, ptr::from_ref(&on).cast(), length)
+    };
+    result == 0
+}
+
+/// recvmsg(2) into `buf`, with what the kernel said is left.
+///
+/// Descriptors that a peer attached are closed: a byte stream has no use for them, and they would
+/// otherwise pile up in this process.
+pub(super) fn recv(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Received> {
+    let mut control = Control([0; 24]);
+    let mut room = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
+    // SAFETY: `msghdr` is a C struct of integers and pointers, for which all zeroes are a value.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = &raw mut room;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = mem::size_of::<Control>();
+
+    let flags = libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: the descriptor is open for the borrow; `message` names one buffer and one control
+    // buffer, both alive, writable and of the lengths given.
+    let bytes = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
+    Ok(Received { bytes, left: read_control(&message) })
+}
+
+/// Walks the control messages that `recvmsg` stored for `message`.
+fn read_control(message: &libc::msghdr) -> Option<usize> {
+    let mut left = None;
+    // SAFETY: `message` is as recvmsg(2) left it, its control buffer is still alive.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !header.is_null() {
+        // SAFETY: a non-null header from CMSG_FIRSTHDR or CMSG_NXTHDR lies whole in the buffer.
+        let (level, kind, length) =
+            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len) };
+        // SAFETY: as above; the data follows the header.
+        let data: *const libc::c_int = unsafe { libc::CMSG_DATA(header) }.cast();
+        match (level, kind) {
+            (libc::IPPROTO_TCP, libc::TCP_CM_INQ) | (libc::SOL_SOCKET, SO_INQ) => {
+                // SAFETY: the kernel stored one `int` behind this header.
+                let value = unsafe { data.read_unaligned() };
+                left = usize::try_from(value).ok();
+            }
+            (libc::SOL_SOCKET, libc::SCM_RIGHTS) => close_all(data, length),
+            _ => {}
+        }
+        // SAFETY: `header` is a header of this message.
+        header = unsafe { libc::CMSG_NXTHDR(message, header) };
+    }
+    left
+}
+
+/// Closes the descriptors of an `SCM_RIGHTS` message of `length` bytes, header included.
+fn close_all(data: *const libc::c_int, length: usize) {
+    // SAFETY: CMSG_LEN only computes.
+    let header = unsafe { libc::CMSG_LEN(0) } as usize;
+    let count = length.saturating_sub(header) / mem::size_of::<libc::c_int>();
+    for index in 0..count {
+        // SAFETY: the kernel stored `count` descriptor numbers from `data` on.
+        let number = unsafe { data.add(index).read_unaligned() };
+        // SAFETY: the kernel has just opened this descriptor for us, and nobody else knows of it.
+        drop(unsafe { OwnedFd::from_raw_fd(number) });
+    }
+}

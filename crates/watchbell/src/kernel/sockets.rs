@@ -1,0 +1,117 @@
+//! What a kernel owes to [`net`](crate::net): the socket calls.
+
+use super::Kernel;
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The socket calls. Every socket that they make is non-blocking and closed on exec.
+pub trait Sockets: Kernel {
+    /// socket(2), bind(2) and listen(2): a stream socket that accepts connections at `address`.
+    ///
+    /// TCP sockets get `SO_REUSEADDR`, so that a service can be started again at once.
+    fn listen(&self, address: &Address, backlog: u32) -> io::Result<Self::Fd>;
+
+    /// [accept4(2)](https://man7.org/linux/man-pages/man2/accept.2.html).
+    fn accept(&self, listener: Self::Borrowed<'_>) -> io::Result<(Self::Fd, Address)>;
+
+    /// socket(2) and [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html) of a stream
+    /// socket. `true`: connected; `false`: in progress (`EINPROGRESS`), and output readiness will
+    /// tell.
+    fn connect(&self, address: &Address) -> io::Result<(Self::Fd, bool)>;
+
+    /// Asks the kernel to say with each [`recv`](Sockets::recv) how much is left (`TCP_INQ`,
+    /// `SO_INQ`). `false`: it does not know how to for this kind of socket.
+    fn report_left(&self, socket: Self::Borrowed<'_>) -> io::Result<bool>;
+
+    /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html), with the kernel's word on
+    /// what is left where [`report_left`](Sockets::report_left) was granted.
+    fn recv(&self, socket: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received>;
+
+    /// [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html) with `MSG_NOSIGNAL`.
+    fn send(&self, socket: Self::Borrowed<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html).
+    fn shutdown(&self, socket: Self::Borrowed<'_>, how: Shutdown) -> io::Result<()>;
+
+    /// The pending error of the socket, which this takes (`SO_ERROR` of socket(7)).
+    fn take_error(&self, socket: Self::Borrowed<'_>) -> io::Result<Option<io::Error>>;
+
+    /// `TCP_NODELAY` of tcp(7): send small writes at once.
+    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()>;
+
+    /// getsockname(2).
+    fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address>;
+
+    /// getpeername(2); `ENOTCONN` while a connection is in progress.
+    fn peer_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address>;
+
+    /// socket(2) and bind(2) of a datagram socket.
+    fn bind_datagram(&self, address: &Address) -> io::Result<Self::Fd>;
+
+    /// recvfrom(2) of one datagram: its whole length, which is more than `buf.len()` where the
+    /// kernel cut it to the buffer (`MSG_TRUNC`), and its sender.
+    fn recv_from(&self, socket: Self::Borrowed<'_>, buf: &mut [u8])
+    -> io::Result<(usize, Address)>;
+
+    /// sendto(2) of one datagram.
+    fn send_to(
+        &self,
+        socket: Self::Borrowed<'_>,
+        buf: &[u8],
+        address: &Address,
+    ) -> io::Result<usize>;
+}
+
+/// What one [`Sockets::recv`] brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How many bytes were read. Zero from a stream into a non-empty buffer: end of file.
+    pub bytes: usize,
+    /// What the kernel says is left to read, in bytes; a TCP socket says 1 for a pending end of
+    /// file. `None`: it was not asked or did not say.
+    pub left: Option<usize>,
+}
+
+/// Which half of a connection [`Sockets::shutdown`] ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// No more input (`SHUT_RD`).
+    Read,
+    /// No more output: the peer reads end of file (`SHUT_WR`).
+    Write,
+    /// Neither (`SHUT_RDWR`).
+    Both,
+}
+
+/// Where a socket is bound, or whom it talks to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Address {
+    /// An Internet address and port.
+    Inet(SocketAddr),
+    /// The path of a Unix-domain socket.
+    Unix(PathBuf),
+    /// A name in Linux's abstract socket namespace, without its leading zero byte; see unix(7).
+    Abstract(Vec<u8>),
+    /// No address: what an unbound Unix-domain socket, most clients among them, has.
+    Unnamed,
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Address {
+        Address::Inet(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Inet(address) => write!(f, "{address}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Abstract(name) => write!(f, "unix:@{}", name.escape_ascii()),
+            Address::Unnamed => f.write_str("unix:(unnamed)"),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Event loops on Linux eventfd and epoll that cannot forget a descriptor.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod error;
+
+pub mod epoll;
+pub mod kernel;
+pub mod sync;
+
+pub use error::{Error, Rejected};
