@@ -4,6 +4,7 @@
 mod error;
 
 pub mod epoll;
+pub mod eventfd;
 pub mod kernel;
 pub mod sync;
 
