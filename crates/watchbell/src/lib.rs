@@ -4,6 +4,7 @@
 mod error;
 
 pub mod epoll;
+pub mod event_loop;
 pub mod eventfd;
 pub mod kernel;
 pub mod sync;

@@ -36,6 +36,12 @@ impl Interest {
     pub(crate) const fn flags(self) -> EventFlags {
         self.0
     }
+
+    /// What of it concerns input; [`Interest::READABLE`] if nothing does.
+    pub(crate) fn input_part(self) -> Interest {
+        let part = self.0.difference(EventFlags::OUT);
+        if part.is_empty() { Interest::READABLE } else { Interest(part) }
+    }
 }
 
 impl BitOr for Interest {
@@ -65,7 +71,21 @@ impl fmt::Debug for Interest {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Readiness(EventFlags);
 
+impl Default for Readiness {
+    fn default() -> Readiness {
+        Readiness::NONE
+    }
+}
+
 impl Readiness {
+    /// Nothing was seen.
+    pub const NONE: Readiness = Readiness(EventFlags::empty());
+
+    /// What either of two events said.
+    pub(crate) fn and(self, other: Readiness) -> Readiness {
+        Readiness(self.0 | other.0)
+    }
+
     pub(crate) const fn new(flags: EventFlags) -> Readiness {
         Readiness(flags)
     }

@@ -23,7 +23,8 @@ mod source;
 
 pub use exclusive::{Exclusive, ExclusiveInterest, ExclusiveTarget, Trigger};
 pub use flags::{Interest, Readiness};
-pub use registered::{Edge, Level, Registered};
+pub(crate) use registered::DescriptorOf;
+pub use registered::{Edge, Level, Mode, Modifiable, Registered};
 pub use source::{Own, Source};
 
 use crate::kernel::{EventBuffer, EventFlags, Kernel, Linux};

@@ -115,6 +115,18 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         (self.descriptor)(self.get_ref())
     }
 
+    /// Registers with another epoll instance, in place of its own, which is about to end.
+    pub(crate) fn move_to(
+        &mut self,
+        instance: &Arc<Instance<K>>,
+        flags: EventFlags,
+    ) -> Result<(), Error> {
+        let target = self.descriptor();
+        instance.kernel.epoll_add(instance.fd(), target, flags | M::FLAGS, self.token.0)?;
+        self.instance = Arc::clone(instance);
+        Ok(())
+    }
+
     fn delete(&self) {
         if let Some(source) = &self.source {
             // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
@@ -141,6 +153,16 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
         let flags = interest.flags() | M::FLAGS;
         let Instance { kernel, .. } = &*self.instance;
         Ok(kernel.epoll_modify(self.instance.fd(), self.descriptor(), flags, self.token.0)?)
+    }
+}
+
+impl<S, K: Kernel> Registered<S, Level, K> {
+    /// Is told of errors and hang-ups once an edge, and of nothing else: `EPOLLERR` and `EPOLLHUP`
+    /// cannot be masked, so a level-triggered source that nobody cares for would be told at each wait.
+    pub(crate) fn silence(&self) -> Result<(), Error> {
+        let Instance { kernel, .. } = &*self.instance;
+        let (epoll, flags) = (self.instance.fd(), EventFlags::ET);
+        Ok(kernel.epoll_modify(epoll, self.descriptor(), flags, self.token.0)?)
     }
 }
 

@@ -1,0 +1,239 @@
+//! The loop's state: its sources, who of them is runnable, its timers.
+
+use super::builder::Settings;
+use super::directions::Directions;
+use super::failure::{Failure, Reason};
+use super::handler::{Dispatch, Entry, Handler, LoopMode};
+use super::slots::Slots;
+use super::stats::Stats;
+use super::timers::{Due, TimerId, Timers};
+use super::{Budget, Direction};
+use crate::epoll::{DescriptorOf, Epoll, Interest, Level, Readiness, Registered, Token};
+use crate::error::{Error, Rejected};
+use crate::eventfd::Counter;
+use crate::kernel::{EventBuffer, EventFlags, Kernel};
+use crate::sync::Arc;
+use std::any::TypeId;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+pub(crate) struct Core<D, K: Kernel> {
+    pub(super) epoll: Epoll<K>,
+    pub(super) buffer: EventBuffer,
+    pub(super) slots: Slots<Tenant<D, K>>,
+    /// Sources with something to do that no event will tell of (again), in the order in which they
+    /// have their turn. Each stands here at most once.
+    pub(super) runnable: VecDeque<Token>,
+    pub(super) timers: Timers<D, K>,
+    pub(super) stop: Registered<Arc<Counter<K>>, Level, K>,
+    pub(super) stopping: bool,
+    pub(super) settings: Settings,
+    pub(super) on_failure: Option<OnFailure<D>>,
+    pub(super) stats: Stats,
+}
+
+pub(super) type OnFailure<D> = Box<dyn FnMut(&Failure, &mut D)>;
+
+/// A source in its slot.
+pub(super) struct Tenant<D, K: Kernel> {
+    /// `None` while the source runs; what is asked of it meanwhile is kept in `changes`.
+    pub(super) entry: Option<Box<dyn Dispatch<D, K>>>,
+    pub(super) directions: Directions,
+    /// What the events since the last run said.
+    pub(super) readiness: Readiness,
+    pub(super) asked: Interest,
+    pub(super) armed: Interest,
+    /// The flags of `EPOLL_CTL_ADD`, to register with a new epoll instance.
+    pub(super) flags: EventFlags,
+    pub(super) number: i32,
+    pub(super) budget: Budget,
+    pub(super) queued: bool,
+    /// Runs in a row that made no operation.
+    pub(super) idle_runs: u32,
+    pub(super) changes: Changes,
+}
+
+/// What was asked of a source while its handler ran.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) close: bool,
+    pub(super) pause: [Option<bool>; 2],
+    pub(super) wake: [bool; 2],
+}
+
+/// How a source is to be watched.
+#[derive(Clone, Copy)]
+pub(super) struct Watch {
+    pub(super) interest: Interest,
+    pub(super) flags: EventFlags,
+    /// The library's own sources are non-blocking from the start.
+    pub(super) is_own: bool,
+}
+
+impl Watch {
+    pub(super) fn new(interest: Interest) -> Watch {
+        Watch { interest, flags: interest.flags(), is_own: false }
+    }
+
+    pub(super) fn own(self) -> Watch {
+        Watch { is_own: true, ..self }
+    }
+
+    pub(super) fn with_flags(self, flags: EventFlags) -> Watch {
+        Watch { flags, ..self }
+    }
+}
+
+impl<D, K: Kernel> Core<D, K> {
+    pub(super) fn insert<S, M, H>(
+        &mut self,
+        source: S,
+        descriptor: DescriptorOf<S, K>,
+        watch: Watch,
+        handler: H,
+    ) -> Result<Token, Rejected<S>>
+    where
+        S: 'static,
+        M: LoopMode + 'static,
+        H: Handler<S, D, K> + 'static,
+    {
+        let instance = self.epoll.instance();
+        if !watch.is_own {
+            let on_blocking = self.settings.on_blocking;
+            if let Err(error) = instance.ensure_nonblocking(descriptor(&source), on_blocking) {
+                return Err(Rejected { source, error });
+            }
+        }
+        let number = K::number(descriptor(&source));
+        let token = self.slots.vacant();
+        let registered =
+            Registered::<S, M, K>::add(instance, source, descriptor, token, watch.flags)?;
+        self.slots.insert(
+            token,
+            Tenant {
+                entry: Some(Box::new(Entry { registered, handler })),
+                directions: Directions::new(watch.interest),
+                readiness: Readiness::NONE,
+                asked: watch.interest,
+                armed: watch.interest,
+                flags: watch.flags,
+                number,
+                budget: self.settings.budget,
+                queued: false,
+                idle_runs: 0,
+                changes: Changes::default(),
+            },
+        );
+        Ok(token)
+    }
+
+    pub(super) fn remove(&mut self, token: Token) -> bool {
+        let Some(tenant) = self.slots.get_mut(token) else { return false };
+        if tenant.entry.is_none() {
+            tenant.changes.close = true;
+            return true;
+        }
+        self.close(token);
+        true
+    }
+
+    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and
+    /// events that were fetched for it find nobody. A destructor's panic stays here.
+    pub(super) fn close(&mut self, token: Token) {
+        let tenant = self.slots.remove(token);
+        if catch_unwind(AssertUnwindSafe(|| drop(tenant))).is_err() {
+            self.stats.panics += 1;
+        }
+    }
+
+    pub(super) fn set_paused(&mut self, token: Token, direction: Direction, paused: bool) -> bool {
+        self.change(token, |tenant| match tenant.entry {
+            None => tenant.changes.pause[direction as usize] = Some(paused),
+            Some(_) if paused => tenant.directions.pause(direction),
+            Some(_) => tenant.directions.resume(direction),
+        })
+    }
+
+    pub(super) fn wake(&mut self, token: Token, direction: Direction) -> bool {
+        self.change(token, |tenant| match tenant.entry {
+            None => tenant.changes.wake[direction as usize] = true,
+            Some(_) => tenant.directions.wake(direction),
+        })
+    }
+
+    /// Changes the account of a source, and what follows from it. `false`: there is no such source.
+    fn change(&mut self, token: Token, change: impl FnOnce(&mut Tenant<D, K>)) -> bool {
+        let Some(tenant) = self.slots.get_mut(token) else { return false };
+        change(tenant);
+        if tenant.entry.is_some() {
+            // A registration that cannot be changed fails at the source's next run.
+            let _ = self.settle(token);
+        }
+        true
+    }
+
+    /// Brings the interest list and the queue of runnable sources in line with a source's account.
+    pub(super) fn settle(&mut self, token: Token) -> Result<(), Error> {
+        let Some(tenant) = self.slots.get_mut(token) else { return Ok(()) };
+        let Some(entry) = &tenant.entry else { return Ok(()) };
+        let armed = if entry.is_level() {
+            tenant.directions.armed_level(tenant.asked)
+        } else {
+            tenant.directions.armed(tenant.asked)
+        };
+        let rearmed = if armed == tenant.armed { Ok(()) } else { entry.rearm(armed) };
+        if rearmed.is_ok() {
+            tenant.armed = armed;
+        }
+        if tenant.directions.is_runnable() {
+            self.enqueue(token);
+        }
+        rearmed
+    }
+
+    /// Puts a source at the end of the queue, unless it stands there already.
+    pub(super) fn enqueue(&mut self, token: Token) {
+        if let Some(tenant) = self.slots.get_mut(token)
+            && !tenant.queued
+        {
+            tenant.queued = true;
+            self.runnable.push_back(token);
+        }
+    }
+
+    pub(super) fn set_budget(&mut self, token: Token, budget: Budget) -> bool {
+        let tenant = self.slots.get_mut(token);
+        tenant.map(|tenant| tenant.budget = budget).is_some()
+    }
+
+    /// The instant `delay` from now; a delay beyond the clock's range is as long as a century.
+    pub(super) fn due_after(&self, delay: Duration) -> Instant {
+        const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+        let now = self.now();
+        now.checked_add(delay).unwrap_or_else(|| now + CENTURY)
+    }
+
+    pub(super) fn set_timer(&mut self, due: Instant, what: Due<D, K>) -> TimerId {
+        self.timers.set(due, what)
+    }
+
+    /// The tokens of all sources of type `S`, found by looking at each.
+    pub(super) fn tokens_of<S: 'static>(&self) -> impl Iterator<Item = Token> {
+        let is_one = |tenant: &Tenant<D, K>| {
+            tenant.entry.as_ref().is_some_and(|entry| entry.source_type() == TypeId::of::<S>())
+        };
+        self.slots.iter().filter(move |(_, tenant)| is_one(tenant)).map(|(token, _)| token)
+    }
+
+    pub(super) fn fail(&mut self, token: Option<Token>, reason: Reason, state: &mut D) {
+        match reason {
+            Reason::Panic(_) => self.stats.panics += 1,
+            Reason::Ignored => self.stats.suspended += 1,
+            Reason::Error(_) | Reason::Replaced | Reason::Registration(_) => self.stats.errors += 1,
+        }
+        if let Some(on_failure) = &mut self.on_failure {
+            on_failure(&Failure { token, reason }, state);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A source together with its handler, whatever their types.
+
+use super::ready::Run;
+use super::{Ready, Turn};
+use crate::epoll::{Edge, Exclusive, Instance, Interest, Level, Mode, Registered};
+use crate::error::Error;
+use crate::kernel::{EventFlags, Kernel, Linux};
+use crate::sync::Arc;
+use std::any::TypeId;
+use std::io;
+
+/// What is done when a source is ready: for handlers that are types of their own.
+///
+/// Closures are handlers too; [`EventLoop::add`](super::EventLoop::add) takes those and
+/// [`EventLoop::add_handler`](super::EventLoop::add_handler) takes these.
+pub trait Handler<S, D = (), K: Kernel = Linux> {
+    /// The source is ready. `Ok` keeps it, with whatever readiness is left; `Err` closes and reports
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is terminal for this source; the loop goes on with the others.
+    fn ready(&mut self, source: &mut Ready<'_, S>, turn: &mut Turn<'_, D, K>) -> io::Result<()>;
+}
+
+impl<S, D, K, F> Handler<S, D, K> for F
+where
+    K: Kernel,
+    F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()>,
+{
+    fn ready(&mut self, source: &mut Ready<'_, S>, turn: &mut Turn<'_, D, K>) -> io::Result<()> {
+        self(source, turn)
+    }
+}
+
+/// How the loop handles a source whose type it does not know.
+pub(crate) trait Dispatch<D, K: Kernel> {
+    fn run(&mut self, run: &mut Run, turn: &mut Turn<'_, D, K>) -> io::Result<()>;
+
+    /// The source's descriptor number now.
+    fn number(&self) -> i32;
+
+    /// Watches for `flags` from now on, beside those of the mode.
+    fn rearm(&self, interest: Interest) -> Result<(), Error>;
+
+    /// Stops a level-triggered source that ignores what it is told from being told at each wait.
+    fn silence(&self) -> Result<(), Error>;
+
+    /// Registers the source with another epoll instance, in place of its own.
+    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
+
+    fn is_level(&self) -> bool;
+
+    /// The type of the source, so that the ones of a kind can be counted.
+    fn source_type(&self) -> TypeId;
+}
+
+/// A registered source and its handler.
+pub(crate) struct Entry<S, M: Mode, K: Kernel, H> {
+    pub(crate) registered: Registered<S, M, K>,
+    pub(crate) handler: H,
+}
+
+impl<S, M, D, K, H> Dispatch<D, K> for Entry<S, M, K, H>
+where
+    S: 'static,
+    M: LoopMode,
+    K: Kernel,
+    H: Handler<S, D, K>,
+{
+    fn run(&mut self, run: &mut Run, turn: &mut Turn<'_, D, K>) -> io::Result<()> {
+        self.handler.ready(&mut Ready::new(self.registered.get_mut(), run), turn)
+    }
+
+    fn number(&self) -> i32 {
+        K::number(self.registered.descriptor())
+    }
+
+    fn rearm(&self, interest: Interest) -> Result<(), Error> {
+        M::rearm(&self.registered, interest)
+    }
+
+    fn silence(&self) -> Result<(), Error> {
+        M::silence(&self.registered)
+    }
+
+    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
+        self.registered.move_to(instance, flags)
+    }
+
+    fn is_level(&self) -> bool {
+        M::IS_LEVEL
+    }
+
+    fn source_type(&self) -> TypeId {
+        TypeId::of::<S>()
+    }
+}
+
+/// What the loop may do with a registration of each mode.
+pub(crate) trait LoopMode: Mode + Sized {
+    const IS_LEVEL: bool = false;
+
+    fn rearm<S, K: Kernel>(
+        registered: &Registered<S, Self, K>,
+        interest: Interest,
+    ) -> Result<(), Error>;
+
+    fn silence<S, K: Kernel>(_: &Registered<S, Self, K>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl LoopMode for Edge {
+    fn rearm<S, K: Kernel>(
+        registered: &Registered<S, Edge, K>,
+        interest: Interest,
+    ) -> Result<(), Error> {
+        registered.modify_unchecked(interest)
+    }
+}
+
+impl LoopMode for Level {
+    const IS_LEVEL: bool = true;
+
+    fn rearm<S, K: Kernel>(
+        registered: &Registered<S, Level, K>,
+        interest: Interest,
+    ) -> Result<(), Error> {
+        registered.modify_unchecked(interest)
+    }
+
+    fn silence<S, K: Kernel>(registered: &Registered<S, Level, K>) -> Result<(), Error> {
+        registered.silence()
+    }
+}
+
+/// An exclusive registration cannot be modified; it always watches for what it was made for.
+impl LoopMode for Exclusive {
+    fn rearm<S, K: Kernel>(_: &Registered<S, Exclusive, K>, _: Interest) -> Result<(), Error> {
+        Ok(())
+    }
+}

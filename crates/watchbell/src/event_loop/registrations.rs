@@ -1,0 +1,236 @@
+//! Taking sources and timers in, the same from outside the loop and from inside a handler.
+
+use super::core::Watch;
+use super::timers::Due;
+use super::{Budget, Direction, EventLoop, Handler, Ready, Stats, Stop, TimerId, Turn};
+use crate::Rejected;
+use crate::epoll::{
+    Edge, Exclusive, ExclusiveInterest, ExclusiveTarget, Interest, Level, Own, Source, Token,
+    Trigger,
+};
+use crate::kernel::Kernel;
+use crate::sync::Arc;
+use std::io;
+use std::time::{Duration, Instant};
+
+macro_rules! registrations {
+    ($($of:tt)*) => {
+        impl<D, K: Kernel> $($of)* {
+            /// Takes in a source, edge-triggered, with what to do when it is ready.
+            ///
+            /// Its events need no care beyond that of [`Ready`]: what the handler leaves is kept.
+            /// The source is owned by the loop and closed when it is removed.
+            ///
+            /// # Errors
+            ///
+            /// The source comes back in [`Rejected`]: [`Error::Forked`](crate::Error::Forked) in a
+            /// forked child, [`Error::Blocking`](crate::Error::Blocking) where the descriptor is
+            /// blocking and the loop was told to refuse that,
+            /// [`Error::Os`](crate::Error::Os) with the errors of
+            /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
+            #[doc(alias = "EPOLL_CTL_ADD")]
+            pub fn add<S, F>(
+                &mut self,
+                source: S,
+                interest: Interest,
+                handler: F,
+            ) -> Result<Token, Rejected<S>>
+            where
+                S: Source<K> + 'static,
+                F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                let watch = Watch::new(interest);
+                self.core.insert::<S, Edge, F>(source, S::descriptor, watch, handler)
+            }
+
+            /// As [`add`](Self::add), for a handler that is a type of its own.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            pub fn add_handler<S, H>(
+                &mut self,
+                source: S,
+                interest: Interest,
+                handler: H,
+            ) -> Result<Token, Rejected<S>>
+            where
+                S: Source<K> + 'static,
+                H: Handler<S, D, K> + 'static,
+            {
+                let watch = Watch::new(interest);
+                self.core.insert::<S, Edge, H>(source, S::descriptor, watch, handler)
+            }
+
+            /// As [`add`](Self::add), level-triggered: the kernel tells at each wait of what is
+            /// left. For sources whose readiness another library consumes in its own way.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            pub fn add_level<S, F>(
+                &mut self,
+                source: S,
+                interest: Interest,
+                handler: F,
+            ) -> Result<Token, Rejected<S>>
+            where
+                S: Source<K> + 'static,
+                F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                let watch = Watch::new(interest);
+                self.core.insert::<S, Level, F>(source, S::descriptor, watch, handler)
+            }
+
+            /// As [`add`](Self::add), exclusively: of the loops that watch the same target this way,
+            /// an event wakes one or more. For input only.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            #[doc(alias = "EPOLLEXCLUSIVE")]
+            pub fn add_exclusive<S, F>(
+                &mut self,
+                source: S,
+                handler: F,
+            ) -> Result<Token, Rejected<S>>
+            where
+                S: Source<K> + ExclusiveTarget + 'static,
+                F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                let watch = exclusive_watch();
+                self.core.insert::<S, Exclusive, F>(source, S::descriptor, watch, handler)
+            }
+
+            /// As [`add`](Self::add), for an object of this library's on whatever kernel.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            pub fn watch<S, F>(
+                &mut self,
+                source: S,
+                interest: Interest,
+                handler: F,
+            ) -> Result<Token, Rejected<S>>
+            where
+                S: Own<K> + 'static,
+                F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                let watch = Watch::new(interest).own();
+                self.core.insert::<S, Edge, F>(source, S::own_descriptor, watch, handler)
+            }
+
+            /// As [`add_exclusive`](Self::add_exclusive), for an object of this library's on
+            /// whatever kernel.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            pub fn watch_exclusive<S, F>(
+                &mut self,
+                source: S,
+                handler: F,
+            ) -> Result<Token, Rejected<S>>
+            where
+                S: Own<K> + ExclusiveTarget + 'static,
+                F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                let watch = exclusive_watch().own();
+                self.core.insert::<S, Exclusive, F>(source, S::own_descriptor, watch, handler)
+            }
+
+            /// Ends a source: it leaves the interest list, then its descriptor is closed. An event
+            /// that was fetched for it already is discarded. `false`: there is no such source.
+            #[doc(alias = "EPOLL_CTL_DEL")]
+            pub fn remove(&mut self, token: Token) -> bool {
+                self.core.remove(token)
+            }
+
+            /// Stops input or output of a source until it is resumed; edges that come meanwhile are
+            /// kept. `false`: there is no such source.
+            pub fn pause(&mut self, token: Token, direction: Direction) -> bool {
+                self.core.set_paused(token, direction, true)
+            }
+
+            /// Takes a pause back. `false`: there is no such source.
+            pub fn resume(&mut self, token: Token, direction: Direction) -> bool {
+                self.core.set_paused(token, direction, false)
+            }
+
+            /// Has a source tried as if an edge had come: for one that knows of work by other means
+            /// than the kernel. `false`: there is no such source.
+            pub fn wake(&mut self, token: Token, direction: Direction) -> bool {
+                self.core.wake(token, direction)
+            }
+
+            /// Gives a source a budget of its own from its next run on. `false`: there is no such
+            /// source.
+            pub fn set_budget(&mut self, token: Token, budget: Budget) -> bool {
+                self.core.set_budget(token, budget)
+            }
+
+            /// Calls `timer` once, at the end of the first turn that ends at `due` or later: never
+            /// early.
+            pub fn at<F>(&mut self, due: Instant, timer: F) -> TimerId
+            where
+                F: FnOnce(&mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                self.core.set_timer(due, Due::Call(Box::new(timer)))
+            }
+
+            /// As [`at`](Self::at), `delay` from now.
+            pub fn after<F>(&mut self, delay: Duration, timer: F) -> TimerId
+            where
+                F: FnOnce(&mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                self.at(self.core.due_after(delay), timer)
+            }
+
+            /// Takes a timer back. `false`: it has fired, or was cancelled already.
+            pub fn cancel(&mut self, timer: TimerId) -> bool {
+                self.core.timers.cancel(timer)
+            }
+
+            /// The kernel's monotonic clock.
+            pub fn now(&self) -> Instant {
+                self.core.now()
+            }
+
+            /// How many sources the loop holds.
+            pub fn len(&self) -> usize {
+                self.core.slots.len()
+            }
+
+            /// Whether the loop holds no source.
+            pub fn is_empty(&self) -> bool {
+                self.core.slots.len() == 0
+            }
+
+            /// The sources of type `S` that the loop holds, found by looking at each source; the one
+            /// whose handler is running is not among them.
+            pub fn tokens_of<S: 'static>(&self) -> Vec<Token> {
+                self.core.tokens_of::<S>().collect()
+            }
+
+            /// What the loop has done.
+            pub fn stats(&self) -> Stats {
+                self.core.stats
+            }
+
+            /// A handle that stops the loop, from any thread.
+            pub fn stop_handle(&self) -> Stop<K> {
+                Stop::new(Arc::clone(self.core.stop.get_ref()))
+            }
+        }
+    };
+}
+
+registrations!(EventLoop<D, K>);
+registrations!(Turn<'_, D, K>);
+
+/// Exclusive registrations are edge-triggered too: the loop keeps what is left.
+fn exclusive_watch() -> Watch {
+    let flags = ExclusiveInterest::Readable.flags() | Trigger::Edge.flags();
+    Watch::new(Interest::READABLE).with_flags(flags)
+}

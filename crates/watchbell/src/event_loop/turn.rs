@@ -1,0 +1,59 @@
+//! The loop as a handler sees it.
+
+use super::core::Core;
+use crate::epoll::Token;
+use crate::kernel::{Kernel, Linux};
+use std::fmt;
+use std::io;
+
+/// The loop during a handler's or a timer's run.
+pub struct Turn<'run, D = (), K: Kernel = Linux> {
+    pub(super) core: &'run mut Core<D, K>,
+    state: &'run mut D,
+    current: Option<Token>,
+}
+
+impl<'run, D, K: Kernel> Turn<'run, D, K> {
+    pub(super) fn new(
+        core: &'run mut Core<D, K>,
+        state: &'run mut D,
+        current: Option<Token>,
+    ) -> Turn<'run, D, K> {
+        Turn { core, state, current }
+    }
+
+    /// The service's state, which was handed to [`run_with`](super::EventLoop::run_with).
+    pub fn state(&mut self) -> &mut D {
+        self.state
+    }
+
+    /// The source whose handler is running; `None` in a timer.
+    pub fn token(&self) -> Option<Token> {
+        self.current
+    }
+
+    /// Closes the source whose handler is running, once it returns. In a timer it does nothing.
+    ///
+    /// It returns `Ok(())`, so that a handler can end with it.
+    ///
+    /// # Errors
+    ///
+    /// None.
+    pub fn close(&mut self) -> io::Result<()> {
+        if let Some(token) = self.current {
+            self.core.remove(token);
+        }
+        Ok(())
+    }
+
+    /// Stops the loop at the end of this turn, in which the other sources still have their runs.
+    pub fn stop(&mut self) {
+        self.core.stopping = true;
+    }
+}
+
+impl<D, K: Kernel> fmt::Debug for Turn<'_, D, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("token", &self.current).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,249 @@
+//! One turn: harvest events, run every source that is runnable once, fire the timers that are due.
+//!
+//! A source that becomes runnable during the turn, or is still runnable after its run, has its next
+//! run in the next turn, behind the others. So a source that floods cannot keep a quiet one waiting
+//! longer than one run of each runnable source.
+
+use super::Direction;
+use super::core::{Core, Tenant};
+use super::failure::Reason;
+use super::ready::Run;
+use super::timers::Due;
+use super::turn::Turn;
+use crate::epoll::{Epoll, Event, Instance, Interest, Readiness, Token};
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::sync::Arc;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// The token of the eventfd that stops the loop: no slot's.
+pub(super) const STOP: Token = Token(u64::MAX);
+
+impl<D, K: Kernel> Core<D, K> {
+    pub(super) fn turn(&mut self, state: &mut D, longest: Option<Duration>) -> Result<(), Error> {
+        self.stats.turns += 1;
+        self.wait(longest)?;
+        self.harvest();
+        for _ in 0..self.runnable.len() {
+            let Some(token) = self.runnable.pop_front() else { break };
+            self.run_source(token, state);
+        }
+        self.fire_timers(state);
+        self.heal();
+        Ok(())
+    }
+
+    /// Waits for events: not at all while a source is runnable, no longer than until the next timer.
+    fn wait(&mut self, longest: Option<Duration>) -> Result<(), Error> {
+        let instance = self.epoll.instance();
+        let kernel = &instance.kernel;
+        let timeout = if !self.runnable.is_empty() || self.stopping {
+            Some(Duration::ZERO)
+        } else {
+            let until = |due: Instant| due.saturating_duration_since(kernel.now());
+            let next = self.timers.next_due().map(until);
+            next.into_iter().chain(longest).min()
+        };
+        match kernel.epoll_wait(instance.fd(), &mut self.buffer, timeout) {
+            // A signal has eaten no event; its handler may have made one. Timers are looked at too.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                self.buffer.clear();
+                Ok(())
+            }
+            result => Ok(result?),
+        }
+    }
+
+    /// Moves the events into the accounts of their sources.
+    fn harvest(&mut self) {
+        for index in 0..self.buffer.len() {
+            let Some(event) = self.buffer.get(index).map(Event::new) else { break };
+            self.stats.events += 1;
+            if event.token == STOP {
+                self.stopping = true;
+            } else if let Some(tenant) = self.slots.get_mut(event.token) {
+                tenant.directions.tell(event.readiness);
+                tenant.readiness = tenant.readiness.and(event.readiness);
+                if tenant.directions.is_runnable() {
+                    self.enqueue(event.token);
+                }
+            } else {
+                self.stats.stale += 1;
+            }
+        }
+    }
+
+    fn run_source(&mut self, token: Token, state: &mut D) {
+        let Some(tenant) = self.slots.get_mut(token) else { return };
+        tenant.queued = false;
+        let Some(mut entry) = tenant.entry.take() else { return };
+        let readiness = std::mem::take(&mut tenant.readiness);
+        tenant.directions.begin_run();
+        let (directions, budget) = (tenant.directions, tenant.budget);
+        let mut run = Run::new(directions, readiness, budget, self.settings.accept_pause);
+
+        self.stats.runs += 1;
+        let mut turn = Turn::new(self, state, Some(token));
+        // The handler's own state may be left half-changed by a panic; it is dropped with the source.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            entry.run(&mut run, &mut turn)?;
+            Ok(entry.number())
+        }));
+
+        let Some(tenant) = self.slots.get_mut(token) else { return };
+        tenant.entry = Some(entry);
+        let reason = match outcome {
+            Ok(Ok(number)) if number == tenant.number => {
+                return self.after_run(token, run, state);
+            }
+            Ok(Ok(_)) => Reason::Replaced,
+            Ok(Err(error)) => Reason::Error(error),
+            Err(payload) => Reason::Panic(payload),
+        };
+        self.close(token);
+        self.fail(Some(token), reason, state);
+    }
+
+    /// Keeps account of what a run has left.
+    fn after_run(&mut self, token: Token, run: Run, state: &mut D) {
+        self.stats.spent += u64::from(run.left.is_spent());
+        self.stats.skipped_accepts += run.skipped_accepts;
+        let limit = self.settings.idle_runs;
+        let Some(tenant) = self.slots.get_mut(token) else { return };
+        if std::mem::take(&mut tenant.changes.close) {
+            return self.close(token);
+        }
+        tenant.directions = run.directions;
+        tenant.take_changes();
+        let again = run.again || run.left.messages_are_spent();
+        tenant.count_idle(run.operations > 0 || again, run.readiness);
+        if tenant.idle_runs >= limit {
+            return self.suspend(token, state);
+        }
+        if let Some((direction, rest)) = run.rest {
+            self.rest(token, direction, rest);
+        }
+        if again {
+            self.enqueue(token);
+        }
+        if let Err(error) = self.settle(token) {
+            self.close(token);
+            return self.fail(Some(token), Reason::Registration(error.into()), state);
+        }
+        self.stats.retained += u64::from(self.slots.get(token).is_some_and(|it| it.queued));
+    }
+
+    /// Stops running a source whose handler does nothing with it, and says so, instead of spinning.
+    fn suspend(&mut self, token: Token, state: &mut D) {
+        let Some(tenant) = self.slots.get_mut(token) else { return };
+        tenant.idle_runs = 0;
+        tenant.directions.suspend();
+        let silenced = match &tenant.entry {
+            Some(entry) if entry.is_level() => {
+                tenant.armed = Interest::NONE;
+                entry.silence()
+            }
+            _ => Ok(()),
+        };
+        let reason = match silenced {
+            Ok(()) => Reason::Ignored,
+            Err(error) => Reason::Registration(error.into()),
+        };
+        self.fail(Some(token), reason, state);
+    }
+
+    /// Pauses a direction and sets the timer that resumes it: the kernel will not tell of it again.
+    fn rest(&mut self, token: Token, direction: Direction, rest: Duration) {
+        self.stats.accept_pauses += 1;
+        self.set_timer(self.due_after(rest), Due::Resume(token, direction));
+    }
+
+    /// Fires the timers that are due, each once; one that another sets waits for the next turn.
+    fn fire_timers(&mut self, state: &mut D) {
+        if self.timers.next_due().is_none() {
+            return;
+        }
+        let (now, horizon) = (self.now(), self.timers.horizon());
+        while let Some(due) = self.timers.take_due(now, horizon) {
+            let callback = match due {
+                Due::Call(callback) => callback,
+                Due::Resume(token, direction) => {
+                    self.set_paused(token, direction, false);
+                    continue;
+                }
+            };
+            self.stats.timers += 1;
+            let mut turn = Turn::new(self, state, None);
+            match catch_unwind(AssertUnwindSafe(|| callback(&mut turn))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.fail(None, Reason::Error(error), state),
+                Err(payload) => self.fail(None, Reason::Panic(payload), state),
+            }
+        }
+    }
+
+    /// Leaves ghosts behind: a registration that could not be removed by its descriptor may still
+    /// make events, for ever, and nothing removes it but the end of its epoll instance.
+    ///
+    /// `EPOLL_CTL_ADD` tells of readiness that is there, so that nothing is lost on the way.
+    fn heal(&mut self) {
+        if self.epoll.ghosts() == 0 {
+            return;
+        }
+        let kernel = self.epoll.instance().kernel.clone();
+        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale.
+        let Ok(healthy) = Epoll::on(kernel) else { return };
+        self.stats.ghosts += self.epoll.ghosts();
+        self.stats.healed += 1;
+        let instance = healthy.instance();
+        let stop = self.stop.move_to(instance, Interest::READABLE.flags());
+        self.stopping |= stop.is_err();
+        let mut lost = Vec::new();
+        for (token, tenant) in self.slots.iter_mut() {
+            if tenant.move_to(instance).is_err() {
+                lost.push(token);
+            }
+        }
+        self.epoll = healthy;
+        lost.into_iter().for_each(|token| self.close(token));
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.epoll.instance().kernel.now()
+    }
+}
+
+impl<D, K: Kernel> Tenant<D, K> {
+    /// Counts the runs in a row in which a handler did nothing with its source.
+    ///
+    /// A new edge is a reason of its own to be run. Of a level-triggered source the kernel tells at
+    /// each wait, so there an event says nothing.
+    fn count_idle(&mut self, worked: bool, readiness: Readiness) {
+        let is_level = self.entry.as_ref().is_some_and(|entry| entry.is_level());
+        let had_reason = worked || !is_level && readiness != Readiness::NONE;
+        self.idle_runs = if had_reason { 0 } else { self.idle_runs.saturating_add(1) };
+    }
+
+    /// Registers the source with another epoll instance, as it is armed now.
+    fn move_to(&mut self, instance: &Arc<Instance<K>>) -> Result<(), Error> {
+        let flags = if self.armed == self.asked { self.flags } else { self.armed.flags() };
+        self.entry.as_mut().map_or(Ok(()), |entry| entry.move_to(instance, flags))
+    }
+
+    /// Does what was asked of the source while it ran.
+    fn take_changes(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        for direction in [Direction::Input, Direction::Output] {
+            match changes.pause[direction as usize] {
+                Some(true) => self.directions.pause(direction),
+                Some(false) => self.directions.resume(direction),
+                None => {}
+            }
+            if changes.wake[direction as usize] {
+                self.directions.wake(direction);
+            }
+        }
+    }
+}
