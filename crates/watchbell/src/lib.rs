@@ -7,6 +7,7 @@ pub mod epoll;
 pub mod event_loop;
 pub mod eventfd;
 pub mod kernel;
+pub mod net;
 pub mod sync;
 
 pub use error::{Error, Rejected};

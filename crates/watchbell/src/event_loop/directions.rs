@@ -187,17 +187,20 @@ impl Directions {
     }
 
     pub(crate) fn is_ready(&self, direction: Direction) -> bool {
-        match direction {
-            Direction::Input => self.input.ready,
-            Direction::Output => self.output.ready,
-        }
+        self.peek(direction).ready
+    }
+
+    pub(crate) fn is_standing(&self, direction: Direction) -> bool {
+        self.peek(direction).standing
+    }
+
+    /// From now on the direction is wanted only when an operation asks for it.
+    pub(crate) fn stand_down(&mut self, direction: Direction) {
+        self.account(direction).standing = false;
     }
 
     pub(crate) fn is_paused(&self, direction: Direction) -> bool {
-        match direction {
-            Direction::Input => self.input.paused,
-            Direction::Output => self.output.paused,
-        }
+        self.peek(direction).paused
     }
 
     pub(crate) fn is_blocked(&self) -> bool {
@@ -230,6 +233,13 @@ impl Directions {
             interest |= Interest::WRITABLE;
         }
         interest
+    }
+
+    fn peek(&self, direction: Direction) -> Account {
+        match direction {
+            Direction::Input => self.input,
+            Direction::Output => self.output,
+        }
     }
 
     fn account(&mut self, direction: Direction) -> &mut Account {

@@ -149,6 +149,11 @@ impl<'run, S> Ready<'run, S> {
         self.run.directions.is_blocked()
     }
 
+    /// Whether the last input met the boundary and no edge has come since: nothing is there.
+    pub fn is_drained(&self) -> bool {
+        !self.run.directions.is_ready(Direction::Input)
+    }
+
     /// Whether end of file was read.
     pub fn has_ended(&self) -> bool {
         self.run.directions.has_ended()

@@ -204,8 +204,8 @@ impl<K: Sockets> Sockets for Counting<K> {
         self.count(Call::Connect).connect(address)
     }
 
-    fn report_left(&self, socket: Self::Borrowed<'_>) -> io::Result<bool> {
-        self.count(Call::ReportLeft).report_left(socket)
+    fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool> {
+        self.count(Call::ReportLeft).report_left(socket, address)
     }
 
     fn recv(&self, socket: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received> {

@@ -36,10 +36,15 @@ const SO_INQ_KNOWN: bool = cfg!(any(
 #[repr(C, align(8))]
 struct Control([u8; 24]);
 
-/// Switches the report on. `false`: this kernel or this kind of socket has none.
-pub(super) fn enable(socket: BorrowedFd<'_>) -> bool {
+/// Switches the report of a TCP socket on, and of the connections that it will accept. `false`: this
+/// kernel has none.
+pub(super) fn enable_tcp(socket: BorrowedFd<'_>) -> bool {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_INQ)
-        || SO_INQ_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_INQ)
+}
+
+/// As [`enable_tcp`], for a Unix-domain socket, whose accepted connections do not inherit it.
+pub(super) fn enable_unix(socket: BorrowedFd<'_>) -> bool {
+    SO_INQ_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_INQ)
 }
 
 fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> bool {

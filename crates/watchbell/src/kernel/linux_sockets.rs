@@ -43,8 +43,11 @@ impl Sockets for Linux {
         }
     }
 
-    fn report_left(&self, socket: BorrowedFd<'_>) -> io::Result<bool> {
-        Ok(inq::enable(socket))
+    fn report_left(&self, socket: BorrowedFd<'_>, address: &Address) -> io::Result<bool> {
+        Ok(match address {
+            Address::Inet(_) => inq::enable_tcp(socket),
+            Address::Unix(_) | Address::Abstract(_) | Address::Unnamed => inq::enable_unix(socket),
+        })
     }
 
     fn recv(&self, socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Received> {

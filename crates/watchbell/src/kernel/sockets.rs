@@ -21,9 +21,9 @@ pub trait Sockets: Kernel {
     /// tell.
     fn connect(&self, address: &Address) -> io::Result<(Self::Fd, bool)>;
 
-    /// Asks the kernel to say with each [`recv`](Sockets::recv) how much is left (`TCP_INQ`,
-    /// `SO_INQ`). `false`: it does not know how to for this kind of socket.
-    fn report_left(&self, socket: Self::Borrowed<'_>) -> io::Result<bool>;
+    /// Asks the kernel to say with each [`recv`](Sockets::recv) how much is left: `TCP_INQ` for an
+    /// Internet address, `SO_INQ` for the others. `false`: it does not know how to.
+    fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool>;
 
     /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html), with the kernel's word on
     /// what is left where [`report_left`](Sockets::report_left) was granted.

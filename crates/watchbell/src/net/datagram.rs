@@ -1,0 +1,161 @@
+//! Datagram sockets.
+
+use super::Address;
+use crate::epoll::{ExclusiveTarget, Own};
+use crate::event_loop::{After, Direction, Ready};
+use crate::kernel::{Kernel, Linux, Sockets};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A UDP or Unix-domain datagram socket.
+///
+/// ```
+/// use watchbell::epoll::Interest;
+/// use watchbell::event_loop::EventLoop;
+/// use watchbell::net::Datagram;
+///
+/// let any = "127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into();
+/// let (server, client) = (Datagram::bind(&any)?, Datagram::bind(&any)?);
+/// client.send_to(b"ahoy", &server.local_address()?)?;
+///
+/// let mut events: EventLoop = EventLoop::new()?;
+/// events.add(server, Interest::READABLE, |server, turn| {
+///     let mut buf = [0; 1500];
+///     while let Some(incoming) = server.recv_from(&mut buf)? {
+///         assert_eq!(&buf[..incoming.bytes], b"ahoy");
+///         server.send_to(&buf[..incoming.bytes], &incoming.from)?;
+///         turn.stop();
+///     }
+///     Ok(())
+/// })?;
+/// events.run()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Datagram<K: Sockets = Linux> {
+    kernel: K,
+    fd: K::Fd,
+}
+
+/// A datagram that was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// How many bytes of it are in the buffer. A datagram may be empty; that is not end of file.
+    pub bytes: usize,
+    /// How many bytes the kernel has thrown away, because the buffer was shorter than the datagram.
+    pub cut: usize,
+    /// Who sent it.
+    pub from: Address,
+}
+
+impl Datagram<Linux> {
+    /// A socket at `address`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
+    /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html).
+    #[doc(alias = "SOCK_DGRAM")]
+    pub fn bind(address: &Address) -> io::Result<Datagram<Linux>> {
+        Datagram::bind_on(Linux, address)
+    }
+}
+
+impl<K: Sockets> Datagram<K> {
+    /// As [`bind`](Datagram::bind), on `kernel`.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Datagram::bind).
+    pub fn bind_on(kernel: K, address: &Address) -> io::Result<Datagram<K>> {
+        let fd = kernel.bind_datagram(address)?;
+        Ok(Datagram { kernel, fd })
+    }
+
+    /// Where it is bound.
+    ///
+    /// # Errors
+    ///
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html); none is
+    /// expected.
+    pub fn local_address(&self) -> io::Result<Address> {
+        self.kernel.local_address(K::borrow(&self.fd))
+    }
+
+    /// Receives one datagram.
+    ///
+    /// # Errors
+    ///
+    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html); `WouldBlock` if none
+    /// is there.
+    #[doc(alias = "recvfrom")]
+    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<Incoming> {
+        let (length, from) = self.kernel.recv_from(K::borrow(&self.fd), buf)?;
+        let bytes = length.min(buf.len());
+        Ok(Incoming { bytes, cut: length - bytes, from })
+    }
+
+    /// Sends one datagram.
+    ///
+    /// # Errors
+    ///
+    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if there
+    /// is no room, `EMSGSIZE` if it is too long.
+    #[doc(alias = "sendto")]
+    pub fn send_to(&self, buf: &[u8], to: &Address) -> io::Result<usize> {
+        self.kernel.send_to(K::borrow(&self.fd), buf, to)
+    }
+}
+
+impl<K: Sockets> Ready<'_, Datagram<K>> {
+    /// Receives one datagram, and charges one message. `None`: there is no more in this turn.
+    ///
+    /// # Errors
+    ///
+    /// As [`Datagram::recv_from`], except `WouldBlock`.
+    pub fn recv_from(&mut self, buf: &mut [u8]) -> io::Result<Option<Incoming>> {
+        let incoming = self.step(
+            Direction::Input,
+            |socket| socket.recv_from(buf),
+            |incoming| (incoming.bytes, After::More),
+        )?;
+        if incoming.is_some() {
+            self.charge(1);
+        }
+        Ok(incoming)
+    }
+
+    /// Sends one datagram, whole. `None`: there is no room, or no more in this turn, and the handler
+    /// is run again when there is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Datagram::send_to`], except `WouldBlock`.
+    pub fn send_to(&mut self, buf: &[u8], to: &Address) -> io::Result<Option<usize>> {
+        self.step(Direction::Output, |socket| socket.send_to(buf, to), |sent| (*sent, After::More))
+    }
+}
+
+impl<K: Sockets> Own<K> for Datagram<K> {
+    fn own_descriptor(&self) -> K::Borrowed<'_> {
+        K::borrow(&self.fd)
+    }
+}
+
+impl<K: Sockets> ExclusiveTarget for Datagram<K> {}
+
+impl<K: Sockets> AsFd for Datagram<K>
+where
+    K::Fd: AsFd,
+{
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl<K: Sockets> fmt::Debug for Datagram<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = <K as Kernel>::number(K::borrow(&self.fd));
+        f.debug_struct("Datagram").field("fd", &number).finish_non_exhaustive()
+    }
+}

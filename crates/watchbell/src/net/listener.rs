@@ -1,0 +1,130 @@
+//! Listening sockets.
+
+use super::{Address, Stream};
+use crate::epoll::{ExclusiveTarget, Own};
+use crate::event_loop::Accept;
+use crate::kernel::{Kernel, Linux, Sockets};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A TCP or Unix-domain socket that accepts connections.
+///
+/// Several loops share one behind an [`Arc`](crate::sync::Arc): a duplicate of the descriptor would
+/// be another registration of the same open file, and closing one would leave the other's events
+/// behind.
+///
+/// The connections of a TCP listener send small writes at once (`TCP_NODELAY`).
+pub struct Listener<K: Sockets = Linux> {
+    kernel: K,
+    fd: K::Fd,
+    is_tcp: bool,
+}
+
+impl Listener<Linux> {
+    /// Binds and listens; at most `backlog` connections wait to be accepted, or fewer if
+    /// `/proc/sys/net/core/somaxconn` is lower.
+    ///
+    /// # Errors
+    ///
+    /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html),
+    /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html) and
+    /// [listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html), `EADDRINUSE` and `EACCES`
+    /// among them.
+    #[doc(alias = "listen")]
+    pub fn bind(address: &Address, backlog: u32) -> io::Result<Listener<Linux>> {
+        Listener::bind_on(Linux, address, backlog)
+    }
+}
+
+impl<K: Sockets> Listener<K> {
+    /// As [`bind`](Listener::bind), on `kernel`.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Listener::bind).
+    pub fn bind_on(kernel: K, address: &Address, backlog: u32) -> io::Result<Listener<K>> {
+        let fd = kernel.listen(address, backlog)?;
+        Listener::set_up(kernel, fd, address)
+    }
+
+    /// Takes over a socket that listens already, such as one that a service manager passed, and
+    /// makes it non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`
+    /// for another kind of descriptor.
+    pub fn adopt(kernel: K, fd: K::Fd) -> io::Result<Listener<K>> {
+        let address = kernel.local_address(K::borrow(&fd))?;
+        kernel.set_nonblocking(K::borrow(&fd))?;
+        Listener::set_up(kernel, fd, &address)
+    }
+
+    fn set_up(kernel: K, fd: K::Fd, address: &Address) -> io::Result<Listener<K>> {
+        let is_tcp = matches!(address, Address::Inet(_));
+        if is_tcp {
+            // Both are inherited by what it accepts, which saves two calls a connection.
+            kernel.set_nodelay(K::borrow(&fd))?;
+            kernel.report_left(K::borrow(&fd), address)?;
+        }
+        Ok(Listener { kernel, fd, is_tcp })
+    }
+
+    /// Where it listens: with the real port where port 0 was asked for.
+    ///
+    /// # Errors
+    ///
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html); none is
+    /// expected.
+    #[doc(alias = "getsockname")]
+    pub fn local_address(&self) -> io::Result<Address> {
+        self.kernel.local_address(K::borrow(&self.fd))
+    }
+}
+
+impl<K: Sockets> Accept for Listener<K> {
+    type Connection = Stream<K>;
+    type Peer = Address;
+
+    fn accept(&self) -> io::Result<(Stream<K>, Address)> {
+        let (fd, peer) = self.kernel.accept(K::borrow(&self.fd))?;
+        if !self.is_tcp {
+            // Where it is refused, reading goes on until EAGAIN.
+            let _ = self.kernel.report_left(K::borrow(&fd), &peer);
+        }
+        Ok((Stream::new(self.kernel.clone(), fd), peer))
+    }
+}
+
+impl<K: Sockets> Own<K> for Listener<K> {
+    fn own_descriptor(&self) -> K::Borrowed<'_> {
+        K::borrow(&self.fd)
+    }
+}
+
+impl<K: Sockets> ExclusiveTarget for Listener<K> {}
+
+impl<K: Sockets> AsFd for Listener<K>
+where
+    K::Fd: AsFd,
+{
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl TryFrom<OwnedFd> for Listener<Linux> {
+    type Error = io::Error;
+
+    fn try_from(fd: OwnedFd) -> io::Result<Listener<Linux>> {
+        Listener::adopt(Linux, fd)
+    }
+}
+
+impl<K: Sockets> fmt::Debug for Listener<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = <K as Kernel>::number(K::borrow(&self.fd));
+        f.debug_struct("Listener").field("fd", &number).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! The bytes that the kernel has not taken yet.
+
+use std::collections::VecDeque;
+use std::error;
+use std::fmt;
+use std::io::{self, IoSlice};
+
+/// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
+/// kernel, in order, within bounds.
+///
+/// It belongs to one connection. The loop writes it out and waits for room only while it holds
+/// something; above the high-water mark the input that fills it is paused, at the low-water mark it
+/// is resumed. It holds no memory while it is empty.
+///
+/// ```
+/// use watchbell::net::{Marks, Output};
+///
+/// let output = Output::new(Marks::new(4096, 16 * 1024)?);
+/// assert!(output.is_empty());
+/// assert!(!output.is_above_high_water());
+/// # Ok::<(), watchbell::net::MarksError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Output {
+    queue: VecDeque<u8>,
+    marks: Marks,
+    end: End,
+    /// Input is paused because of this queue, until it is at the low-water mark.
+    holds_input: bool,
+}
+
+/// How far the end of the output has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    /// The output ends once the queue is empty.
+    Asked,
+    /// The peer has been told (`SHUT_WR`).
+    Told,
+}
+
+/// The bounds of an [`Output`], in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    low: usize,
+    high: usize,
+    limit: usize,
+}
+
+impl Default for Marks {
+    /// Low 64 KiB, high 256 KiB, limit 1 MiB.
+    fn default() -> Marks {
+        Marks { low: 64 << 10, high: 256 << 10, limit: 1 << 20 }
+    }
+}
+
+impl Marks {
+    /// Input pauses when `high` bytes are queued and resumes when `low` or fewer are. The queue's
+    /// limit is four times the high-water mark.
+    ///
+    /// # Errors
+    ///
+    /// [`MarksError`] if the high-water mark is zero or below the low one.
+    pub fn new(low: usize, high: usize) -> Result<Marks, MarksError> {
+        if high == 0 || high < low {
+            return Err(MarksError { low, high });
+        }
+        Ok(Marks { low, high, limit: high.saturating_mul(4) })
+    }
+
+    /// The most bytes that the queue ever holds: sending more is refused. At least the high-water
+    /// mark.
+    #[must_use]
+    pub fn with_limit(self, limit: usize) -> Marks {
+        Marks { limit: limit.max(self.high), ..self }
+    }
+}
+
+/// Marks that no queue can keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarksError {
+    low: usize,
+    high: usize,
+}
+
+impl fmt::Display for MarksError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MarksError { low, high } = self;
+        write!(f, "a high-water mark of {high} bytes with a low-water mark of {low}")
+    }
+}
+
+impl error::Error for MarksError {}
+
+impl From<MarksError> for io::Error {
+    fn from(error: MarksError) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidInput, error)
+    }
+}
+
+/// The queue has no room for these bytes within its limit; none of them was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueFull {
+    /// How many bytes it holds.
+    pub queued: usize,
+    /// How many it was to take.
+    pub refused: usize,
+}
+
+impl fmt::Display for QueueFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let QueueFull { queued, refused } = self;
+        write!(f, "an output queue of {queued} bytes has no room for {refused} more")
+    }
+}
+
+impl error::Error for QueueFull {}
+
+impl From<QueueFull> for io::Error {
+    fn from(error: QueueFull) -> io::Error {
+        io::Error::new(io::ErrorKind::StorageFull, error)
+    }
+}
+
+impl Output {
+    /// An empty queue.
+    pub fn new(marks: Marks) -> Output {
+        Output { marks, ..Output::default() }
+    }
+
+    /// How many bytes the kernel has not taken.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether the kernel has taken all.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Whether the queue has reached its high-water mark and not yet come down to the low one: the
+    /// input that fills it is paused.
+    pub fn is_above_high_water(&self) -> bool {
+        self.holds_input
+    }
+
+    /// Ends the output after what is queued: once the queue is empty, the peer is told (`SHUT_WR`).
+    #[doc(alias = "SHUT_WR")]
+    pub fn finish(&mut self) {
+        if self.end == End::Open {
+            self.end = End::Asked;
+        }
+    }
+
+    /// Whether all was written and the peer was told of the end.
+    pub fn is_finished(&self) -> bool {
+        self.end == End::Told
+    }
+
+    /// Whether the end was asked for: nothing more may be sent.
+    pub(super) fn is_ending(&self) -> bool {
+        self.end != End::Open
+    }
+
+    pub(super) fn has_end_due(&self) -> bool {
+        self.end == End::Asked && self.queue.is_empty()
+    }
+
+    pub(super) fn set_finished(&mut self) {
+        self.end = End::Told;
+    }
+
+    /// Whether `bytes` more are within the limit.
+    pub(super) fn check_room(&self, bytes: usize) -> Result<(), QueueFull> {
+        let length = self.queue.len().checked_add(bytes);
+        if length.is_some_and(|length| length <= self.marks.limit) {
+            Ok(())
+        } else {
+            Err(QueueFull { queued: self.queue.len(), refused: bytes })
+        }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.queue.extend(bytes);
+    }
+
+    /// The first `most` queued bytes, which wrap around at most once.
+    pub(super) fn slices(&self, most: usize) -> [IoSlice<'_>; 2] {
+        let (front, back) = self.queue.as_slices();
+        let front = &front[..front.len().min(most)];
+        let back = &back[..back.len().min(most - front.len())];
+        [IoSlice::new(front), IoSlice::new(back)]
+    }
+
+    /// Forgets the first `bytes`, which the kernel has taken.
+    pub(super) fn consume(&mut self, bytes: usize) {
+        self.queue.drain(..bytes);
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+    }
+
+    /// Whether the input that fills the queue is to be paused from now on (`true`) or resumed
+    /// (`false`); `None` where nothing changes.
+    pub(super) fn cross_mark(&mut self) -> Option<bool> {
+        let length = self.queue.len();
+        let holds =
+            if self.holds_input { length > self.marks.low } else { length >= self.marks.high };
+        (holds != self.holds_input).then(|| {
+            self.holds_input = holds;
+            holds
+        })
+    }
+}
