@@ -7,15 +7,15 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use support::altered::Altered;
 use support::eventfd::object_id;
 use watchbell::epoll::OnBlocking;
 use watchbell::eventfd::{
     Adopt, AdoptError, AdoptRefusal, Counter, NotSemaphore, OnUntold, Semaphore,
 };
-use watchbell::kernel::{Call, Counting, EventBuffer, EventFlags, EventfdMode, Kernel, Linux};
+use watchbell::kernel::{Call, Counting, Kernel, Linux};
 
 const SET_NONBLOCKING: Adopt =
     Adopt { on_blocking: OnBlocking::SetNonblocking, on_untold: OnUntold::Refuse };
@@ -142,109 +142,4 @@ fn d01_where_the_system_refuses_the_descriptor_comes_back_as_it_was() {
     assert!(!is_nonblocking(&fd));
     let error = io::Error::from(AdoptError { fd, reason });
     assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
-}
-
-/// Linux, but for one thing.
-#[derive(Clone)]
-enum Altered {
-    /// As it was before `/proc` told an eventfd's mode.
-    Untelling,
-    /// As it is when the process has as many descriptors as it may.
-    OutOfDescriptors,
-}
-
-impl Kernel for Altered {
-    type Fd = OwnedFd;
-    type Borrowed<'fd> = BorrowedFd<'fd>;
-
-    fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
-        Linux::borrow(fd)
-    }
-
-    fn number(fd: BorrowedFd<'_>) -> i32 {
-        Linux::number(fd)
-    }
-
-    fn eventfd_mode(&self, fd: BorrowedFd<'_>) -> io::Result<EventfdMode> {
-        match self {
-            Altered::Untelling => Ok(EventfdMode::Untold),
-            Altered::OutOfDescriptors => Linux.eventfd_mode(fd),
-        }
-    }
-
-    fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<OwnedFd> {
-        Linux.eventfd(initval, flags)
-    }
-
-    fn read(&self, fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<usize> {
-        Linux.read(fd, buf)
-    }
-
-    fn write(&self, fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
-        Linux.write(fd, buf)
-    }
-
-    fn is_nonblocking(&self, fd: BorrowedFd<'_>) -> io::Result<bool> {
-        Linux.is_nonblocking(fd)
-    }
-
-    fn set_nonblocking(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        Linux.set_nonblocking(fd)
-    }
-
-    fn duplicate(&self, fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        match self {
-            Altered::Untelling => Linux.duplicate(fd),
-            Altered::OutOfDescriptors => Err(io::Error::from_raw_os_error(libc::EMFILE)),
-        }
-    }
-
-    fn epoll_create(&self) -> io::Result<OwnedFd> {
-        Linux.epoll_create()
-    }
-
-    fn epoll_add(
-        &self,
-        epoll: BorrowedFd<'_>,
-        target: BorrowedFd<'_>,
-        flags: EventFlags,
-        data: u64,
-    ) -> io::Result<()> {
-        Linux.epoll_add(epoll, target, flags, data)
-    }
-
-    fn epoll_modify(
-        &self,
-        epoll: BorrowedFd<'_>,
-        target: BorrowedFd<'_>,
-        flags: EventFlags,
-        data: u64,
-    ) -> io::Result<()> {
-        Linux.epoll_modify(epoll, target, flags, data)
-    }
-
-    fn epoll_delete(&self, epoll: BorrowedFd<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
-        Linux.epoll_delete(epoll, target)
-    }
-
-    fn epoll_wait(
-        &self,
-        epoll: BorrowedFd<'_>,
-        events: &mut EventBuffer,
-        timeout: Option<Duration>,
-    ) -> io::Result<()> {
-        Linux.epoll_wait(epoll, events, timeout)
-    }
-
-    fn poll_readable(&self, fd: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<bool> {
-        Linux.poll_readable(fd, timeout)
-    }
-
-    fn now(&self) -> std::time::Instant {
-        Linux.now()
-    }
-
-    fn process_id(&self) -> u32 {
-        Linux.process_id()
-    }
 }

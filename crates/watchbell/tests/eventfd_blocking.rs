@@ -5,6 +5,7 @@ mod support;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::altered::Altered;
 use support::eventfd::{assert_full, counter_of, full_counter, semaphore_of, take_all};
 use support::{observe, watchdog};
 use watchbell::eventfd::{Admission, Counter, MAX_COUNT, Semaphore};
@@ -116,6 +117,32 @@ fn c07_stolen_body<K: Kernel>(kernel: K) {
     (0..400).for_each(|_| semaphore.post(1).unwrap());
     waiters.into_iter().for_each(support::Observed::join);
     assert!(!semaphore.try_wait().unwrap());
+}
+
+#[test]
+fn e04_an_interrupted_call_is_made_again() {
+    watchdog(|| {
+        let kernel = Counting::new(Altered::interrupting());
+        let counter = full_counter(&kernel);
+        kernel.reset();
+        assert_full(counter.add(1), 1);
+        assert_eq!(counter.try_take().unwrap(), Some(MAX_COUNT));
+        assert_eq!((kernel.calls(Call::Write), kernel.calls(Call::Read)), (2, 2));
+    });
+}
+
+#[test]
+fn e04_an_interrupted_wait_goes_on_towards_its_deadline() {
+    watchdog(|| {
+        let kernel = Counting::new(Altered::interrupting());
+        let (counter, full) = (counter_of(&kernel, 0), full_counter(&kernel));
+        let deadline = kernel.now() + Duration::from_millis(3);
+        assert_eq!(counter.take_until(deadline).unwrap(), None);
+        assert!(kernel.now() >= deadline);
+        let deadline = kernel.now() + Duration::from_millis(3);
+        assert_full(full.add_until(1, deadline), 1);
+        assert!(kernel.now() >= deadline);
+    });
 }
 
 /// Room for 1 and not for n: the descriptor is writable all the time that the post is blocked.

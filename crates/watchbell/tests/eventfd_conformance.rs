@@ -30,10 +30,10 @@ fn case_e030_two_writes_one_read() {
 
 fn case_e030_body<K: Kernel>(kernel: K) {
     let counter = Counter::on(kernel, 0).unwrap();
-    [2, 3].map(|n| counter.add(n).unwrap());
+    [2, 3].into_iter().for_each(|n| counter.add(n).unwrap());
     assert_eq!(counter.try_take().unwrap(), Some(5));
     assert_eq!(counter.try_take().unwrap(), None);
-    [2, 4, 1].map(|n| counter.add(n).unwrap());
+    [2, 4, 1].into_iter().for_each(|n| counter.add(n).unwrap());
     assert_eq!(counter.try_take().unwrap(), Some(7));
 }
 

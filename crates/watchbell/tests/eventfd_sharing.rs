@@ -11,7 +11,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,7 +24,8 @@ use watchbell::kernel::{EventfdMode, Kernel, Linux};
 /// the child. `stdin` is its descriptor 0.
 fn child_of(test: &str, stdin: OwnedFd) -> Command {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", test, "--nocapture"]).env("EVENTFD_TEST_CHILD", test).stdin(stdin);
+    child.args(["--exact", test, "--nocapture"]).env("EVENTFD_TEST_CHILD", test);
+    child.stdin(stdin).stdout(Stdio::null());
     child
 }
 
@@ -177,6 +178,19 @@ fn c13_an_adopted_descriptor_is_closed_on_exec_from_then_on() {
 }
 
 #[test]
+fn c14_both_types_are_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>(value: T) -> Arc<T> {
+        Arc::new(value)
+    }
+    let counter = shared(Counter::new(1).unwrap());
+    let semaphore = shared(Semaphore::new(1).unwrap());
+    let other = (Arc::clone(&counter), Arc::clone(&semaphore));
+    observe(move || (other.0.add(1).unwrap(), other.1.wait().unwrap())).join();
+    assert_eq!(counter.try_take().unwrap(), Some(2));
+    assert!(!semaphore.try_wait().unwrap());
+}
+
+#[test]
 fn c14_concurrent_waits_take_each_unit_exactly_once() {
     watchdog(|| c14_waits_body(Linux));
 }
@@ -242,13 +256,25 @@ fn producers<K: Kernel>(semaphore: &Arc<Semaphore<K>>) -> [support::Observed<u64
 }
 
 #[test]
-fn case_e002_e003_e004_the_flags_are_those_of_the_type() {
+fn case_e002_both_types_are_closed_on_exec() {
+    let (counter, semaphore) = (Counter::new(0).unwrap(), Semaphore::new(0).unwrap());
+    for fd in [counter.as_fd(), semaphore.as_fd()] {
+        assert_eq!(rustix::io::fcntl_getfd(fd).unwrap(), rustix::io::FdFlags::CLOEXEC);
+    }
+}
+
+#[test]
+fn case_e003_both_types_are_nonblocking_and_the_mode_is_no_file_flag() {
     let (counter, semaphore) = (Counter::new(0).unwrap(), Semaphore::new(0).unwrap());
     for fd in [counter.as_fd(), semaphore.as_fd()] {
         let expected = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK;
         assert_eq!(rustix::fs::fcntl_getfl(fd).unwrap(), expected);
-        assert_eq!(rustix::io::fcntl_getfd(fd).unwrap(), rustix::io::FdFlags::CLOEXEC);
     }
+}
+
+#[test]
+fn case_e004_proc_tells_the_mode() {
+    let (counter, semaphore) = (Counter::new(0).unwrap(), Semaphore::new(0).unwrap());
     assert_eq!(Linux.eventfd_mode(counter.as_fd()).unwrap(), EventfdMode::Drain);
     assert_eq!(Linux.eventfd_mode(semaphore.as_fd()).unwrap(), EventfdMode::Semaphore);
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use support::eventfd::{assert_full, counter_of, full_counter, readiness, semaphore_of, take_all};
-use watchbell::epoll::{Epoll, Events, Interest, OnBlocking};
+use watchbell::epoll::{Epoll, Events, ExclusiveInterest, Interest, OnBlocking, Trigger};
 use watchbell::eventfd::{Counter, MAX_COUNT, OVERFLOW, Refusal, Semaphore};
 use watchbell::kernel::{Call, Counting, EventFlags, Kernel, Linux};
 
@@ -201,6 +201,28 @@ fn polled(source: &impl AsFd) -> PollFlags {
     let mut watched = [PollFd::new(source, all)];
     poll(&mut watched, Some(&Timespec::default())).unwrap();
     watched[0].revents()
+}
+
+#[test]
+fn c09_a_watch_of_any_mode_sees_the_same_state() {
+    let kernel = Counting::new(Linux);
+    let epoll = Epoll::on(kernel.clone()).unwrap();
+    let semaphore = Semaphore::new(0).unwrap();
+    let readable = (ExclusiveInterest::Readable, Interest::READABLE);
+    let level = epoll.level(semaphore.try_clone().unwrap(), readable.1).unwrap();
+    let edge = semaphore.try_clone().unwrap();
+    let edge = epoll.edge(edge, readable.1, OnBlocking::Refuse).unwrap();
+    let exclusive = semaphore.try_clone().unwrap();
+    let exclusive = epoll.exclusive(exclusive, readable.0, Trigger::Level).unwrap();
+    let mut events = Events::with_capacity(4);
+    epoll.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    assert!(events.is_empty());
+    semaphore.post(1).unwrap();
+    epoll.wait(&mut events, None).unwrap();
+    for token in [level.token(), edge.token(), exclusive.token()] {
+        let event = events.iter().find(|event| event.token == token);
+        assert!(event.expect("each is told").readiness.is_readable());
+    }
 }
 
 #[test]

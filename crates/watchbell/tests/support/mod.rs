@@ -1,6 +1,7 @@
 //! What several test programs need: a watchdog, and proof that a thread is blocked.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+pub mod altered;
 pub mod eventfd;
 
 use std::sync::mpsc;
