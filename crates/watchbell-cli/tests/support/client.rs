@@ -2,7 +2,7 @@
 
 use super::PATIENCE;
 use super::random::Random;
-use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType, sockopt};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -54,7 +54,7 @@ impl Target {
             Target::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
             Target::Unix(_) => AddressFamily::UNIX,
         };
-        let socket = net::socket(family, SocketType::STREAM, None)?;
+        let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_recv_buffer_size(&socket, size)?;
         sockopt::set_socket_send_buffer_size(&socket, size)?;
         let client = match self {

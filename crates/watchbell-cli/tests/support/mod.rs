@@ -199,8 +199,9 @@ fn pipes(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
 }
 
+/// Waits for the end of `child` and kills it when there is none; its exit status.
 #[track_caller]
-fn wait(child: &mut Child) -> Option<i32> {
+pub fn wait(child: &mut Child) -> Option<i32> {
     let end = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
