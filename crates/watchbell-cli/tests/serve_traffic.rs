@@ -47,7 +47,7 @@ impl Pupil {
             piece_end: 0,
             back: 0,
             most_a_read: if number % 4 == 3 { 40 } else { 16 * 1024 },
-            half_closes: number % 3 == 0,
+            half_closes: number.is_multiple_of(3),
             ended: false,
         }
     }

@@ -5,7 +5,7 @@ pub struct Random(u64);
 impl Random {
     /// Starts from `seed`, which a failing test shows with its output.
     pub fn new(seed: u64) -> Random {
-        println!("seed {seed}");
+        eprintln!("seed {seed}");
         Random::quiet(seed)
     }
 
