@@ -63,8 +63,9 @@ pub(super) struct Shared<S, K: Kernel> {
     pub(super) instance: Instance<K>,
     pub(super) descriptor: DescriptorOf<S, K>,
     resting: Mutex<Resting<S>>,
-    /// Leases that are not decided yet. Not under the lock: a lease that is dropped in a forked
-    /// child must not lock, since the lock's holder may not exist there.
+    /// The sources that have been added and have not left, resting or leased.
+    len: AtomicUsize,
+    /// Leases that are not decided yet.
     pub(super) out: AtomicUsize,
     pub(super) undecided: AtomicU64,
     pub(super) report: OnceLock<Report>,
@@ -105,6 +106,7 @@ impl<S: Source<K>, K: Kernel> Leases<S, K> {
             instance: Instance::on(kernel)?,
             descriptor: S::descriptor,
             resting: Mutex::new(Resting { sources: BTreeMap::new(), closed: false }),
+            len: AtomicUsize::new(0),
             out: AtomicUsize::new(0),
             undecided: AtomicU64::new(0),
             report: OnceLock::new(),
@@ -230,9 +232,14 @@ impl<S, K: Kernel> Leases<S, K> {
         self.shared.out.load(Ordering::Relaxed)
     }
 
-    /// How many sources rest here, in the interest list and not leased.
-    pub fn resting(&self) -> usize {
-        lock(&self.shared.resting).sources.len()
+    /// How many sources the set has, resting or leased. None: there will be no event.
+    pub fn len(&self) -> usize {
+        self.shared.len.load(Ordering::Relaxed)
+    }
+
+    /// Whether the set has no source.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// How many leases were dropped without a decision. Each had its source removed and closed.
@@ -260,8 +267,8 @@ impl<S, K: Kernel> Leases<S, K> {
         let _ = self.shared.report.set(Box::new(report));
     }
 
-    /// How many events were discarded because their source was gone when they were looked at: taken
-    /// out meanwhile, or a ghost's.
+    /// How many events were discarded because their source was [taken](Leases::take) after the wait
+    /// had the event and before it looked for the source.
     pub fn stale(&self) -> u64 {
         self.shared.stale.load(Ordering::Relaxed)
     }
@@ -312,7 +319,13 @@ impl<S, K: Kernel> Shared<S, K> {
         former: Option<&Self>,
     ) -> Result<Token, Rejected<S>> {
         let token = self.instance.next_token();
-        self.arm(K::epoll_add, source, interest, token, former).map(|()| token)
+        // Counted first: once it is armed, another thread may close it before this one goes on.
+        self.len.fetch_add(1, Ordering::Relaxed);
+        let armed = self.arm(K::epoll_add, source, interest, token, former);
+        if armed.is_err() {
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
+        armed.map(|()| token)
     }
 
     /// Puts a source back and arms it again.
@@ -371,6 +384,7 @@ impl<S, K: Kernel> Shared<S, K> {
 
     /// Removes a source from the interest list before it is closed or given away.
     pub(super) fn leave(&self, source: &S) {
+        self.len.fetch_sub(1, Ordering::Relaxed);
         // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
         let _ = self.instance.delete((self.descriptor)(source));
     }
@@ -422,6 +436,7 @@ impl<S, K: Kernel> fmt::Debug for Leases<S, K> {
         f.debug_struct("Leases")
             .field("fd", &K::number(self.shared.instance.fd()))
             .field("owner", &self.shared.instance.owner)
+            .field("len", &self.len())
             .field("out", &self.out())
             .field("undecided", &self.undecided())
             .finish_non_exhaustive()
