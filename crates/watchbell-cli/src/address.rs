@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use watchbell::kernel::Address;
+use watchbell::net::Address;
 
 /// The longest path of a Unix-domain socket, in bytes: `sun_path` of [unix(7)] less its closing NUL.
 ///

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
-use watchbell::kernel::Address;
+use watchbell::net::{Address, Marks};
 
 /// The longest `--drain`: a year, in seconds.
 const LONGEST_DRAIN: f64 = 365.0 * 86_400.0;
@@ -87,16 +87,14 @@ pub enum Request {
 pub struct Settings {
     /// Where to accept connections; no address twice.
     pub listen: Vec<Endpoint>,
-    /// How many workers; at least one.
-    pub workers: usize,
+    /// How many workers.
+    pub workers: NonZero<usize>,
     /// How many bytes one connection may move in a turn; at least one.
     pub budget: usize,
     /// How many connections may wait to be accepted, a listener.
     pub backlog: u32,
-    /// The queue's length, in bytes, at which reading stops.
-    pub high_water: usize,
-    /// The queue's length, in bytes, at which reading starts again; at most `high_water`.
-    pub low_water: usize,
+    /// The bounds of a connection's output queue.
+    pub marks: Marks,
     /// How long open connections may take to finish after a signal.
     pub drain: Duration,
 }
@@ -136,27 +134,24 @@ fn first_paragraph(text: &str) -> String {
 }
 
 fn settings(serve: Serve) -> Result<Settings> {
-    if serve.high_water < serve.low_water {
-        bail!(
-            "--high-water {} is below --low-water {}: reading would never start again",
-            serve.high_water,
-            serve.low_water
-        );
-    }
+    let (low, high) = (serve.low_water as usize, serve.high_water as usize);
+    let marks = Marks::new(low, high).map_err(|_| {
+        anyhow!("--high-water {high} is below --low-water {low}: reading would never start again")
+    })?;
     Ok(Settings {
         listen: endpoints(&serve.listen)?,
-        workers: serve.workers.map_or_else(cpus, usize::from),
+        workers: serve.workers.and_then(|n| NonZero::new(n.into())).unwrap_or_else(cpus),
         budget: serve.budget as usize,
         backlog: serve.backlog,
-        high_water: serve.high_water as usize,
-        low_water: serve.low_water as usize,
+        marks,
         drain: serve.drain,
     })
 }
 
 /// The number of CPUs that this process may use, and 1 where the system does not tell.
-fn cpus() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get).min(1024)
+fn cpus() -> NonZero<usize> {
+    let most = NonZero::new(1024).unwrap_or(NonZero::<usize>::MIN);
+    thread::available_parallelism().map_or(NonZero::<usize>::MIN, |cpus| cpus.min(most))
 }
 
 /// Every `--listen`, resolved; an address that comes up twice is refused. Port 0 is no address yet:
@@ -226,7 +221,7 @@ mod tests {
         );
         assert_eq!(settings.workers, cpus());
         assert_eq!((settings.budget, settings.backlog), (65536, 1024));
-        assert_eq!((settings.high_water, settings.low_water), (262144, 65536));
+        assert_eq!(settings.marks, Marks::new(65536, 262144).unwrap());
         assert_eq!(settings.drain, Duration::from_secs(10));
     }
 
@@ -237,8 +232,8 @@ mod tests {
              --backlog 5 --high-water 10 --low-water 10 --drain 0.25",
         );
         assert_eq!(settings.listen.len(), 2);
-        assert_eq!((settings.workers, settings.budget, settings.backlog), (3, 4096, 5));
-        assert_eq!((settings.high_water, settings.low_water), (10, 10));
+        assert_eq!((settings.workers.get(), settings.budget, settings.backlog), (3, 4096, 5));
+        assert_eq!(settings.marks, Marks::new(10, 10).unwrap());
         assert_eq!(settings.drain, Duration::from_millis(250));
     }
 

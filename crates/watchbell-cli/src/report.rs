@@ -5,7 +5,8 @@
 use std::fmt::{self, Display};
 use std::io::Write;
 use std::process::ExitCode;
-use watchbell::kernel::Address;
+use watchbell::net::Address;
+use watchbell::workers::{Counts, Ledger, Report, WorkerError};
 
 /// The first line on stderr: `listening on 127.0.0.1:7007, 2 workers, service echo`.
 #[derive(Clone, Debug)]
@@ -32,75 +33,45 @@ impl Display for Listening {
 /// What one worker did, on stderr at the end:
 /// `worker 0: wakes=12 accepts=10 empty=2 connections=10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkerReport {
+pub struct WorkerLine {
     /// The worker's number, from 0.
     pub worker: usize,
-    /// How often a listener woke it.
-    pub wakes: u64,
-    /// How many connections it accepted.
-    pub accepts: u64,
-    /// How often it found nobody to accept.
-    pub empty: u64,
-    /// How many connections it served.
-    pub connections: u64,
+    /// What it accepted.
+    pub counts: Counts,
 }
 
-impl Display for WorkerReport {
+impl Display for WorkerLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WorkerReport { worker, wakes, accepts, empty, connections } = self;
+        let Counts { wakes, accepts, empty_accepts, connections, .. } = self.counts;
+        let worker = self.worker;
         write!(
             f,
-            "worker {worker}: wakes={wakes} accepts={accepts} empty={empty} connections={connections}"
+            "worker {worker}: wakes={wakes} accepts={accepts} empty={empty_accepts} connections={connections}"
         )
     }
 }
 
-/// Where every accepted connection is, the last line on stdout:
-/// `accepted=12 processed=11 returned=1 owned=0`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ledger {
-    /// How many connections were accepted.
-    pub accepted: u64,
-    /// How many of them ended by themselves.
-    pub processed: u64,
-    /// How many were closed by the deadline or a second signal.
-    pub returned: u64,
-    /// How many are still held, counted from what is held.
-    pub owned: u64,
-}
-
-impl Ledger {
-    /// Whether every accepted connection is in exactly one place. A sum that overflows balances
-    /// nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use watchbell_cli::report::Ledger;
-    ///
-    /// assert!(Ledger { accepted: 12, processed: 11, returned: 1, owned: 0 }.balances());
-    /// assert!(!Ledger { accepted: 12, processed: 11, returned: 0, owned: 0 }.balances());
-    /// ```
-    pub fn balances(&self) -> bool {
-        let ended = self.processed.checked_add(self.returned);
-        ended.and_then(|ended| ended.checked_add(self.owned)) == Some(self.accepted)
-    }
-}
-
-impl Display for Ledger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ledger { accepted, processed, returned, owned } = self;
-        write!(f, "accepted={accepted} processed={processed} returned={returned} owned={owned}")
-    }
-}
-
 /// What is known when the server has ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Summary {
-    /// A report a worker, in the order of their numbers.
-    pub workers: Vec<WorkerReport>,
-    /// The ledger of connections.
+    /// A line a worker, in the order of their numbers.
+    pub workers: Vec<WorkerLine>,
+    /// Workers that ended before they were told to, and why.
+    pub failures: Vec<(usize, WorkerError)>,
+    /// Where every accepted connection is: the last line on stdout.
     pub ledger: Ledger,
+}
+
+impl From<Report> for Summary {
+    fn from(report: Report) -> Summary {
+        let ledger = report.ledger();
+        let mut summary = Summary { ledger, ..Summary::default() };
+        for worker in report.workers {
+            summary.workers.push(WorkerLine { worker: worker.index, counts: worker.counts });
+            summary.failures.extend(worker.outcome.err().map(|error| (worker.index, error)));
+        }
+        summary
+    }
 }
 
 /// The exit status.
@@ -168,22 +139,12 @@ mod tests {
 
     #[test]
     fn a_worker_and_the_ledger_have_a_line_each() {
-        let worker = WorkerReport { worker: 0, wakes: 12, accepts: 10, empty: 2, connections: 10 };
-        assert_eq!(worker.to_string(), "worker 0: wakes=12 accepts=10 empty=2 connections=10");
+        let mut counts = Counts::default();
+        (counts.wakes, counts.accepts, counts.empty_accepts, counts.connections) = (12, 10, 2, 9);
+        let worker = WorkerLine { worker: 0, counts };
+        assert_eq!(worker.to_string(), "worker 0: wakes=12 accepts=10 empty=2 connections=9");
         let ledger = Ledger { accepted: 12, processed: 11, returned: 1, owned: 0 };
         assert_eq!(ledger.to_string(), "accepted=12 processed=11 returned=1 owned=0");
-    }
-
-    #[test]
-    fn d11_a_ledger_balances_when_every_connection_is_in_exactly_one_place() {
-        let ledger = |accepted, processed, returned, owned| {
-            Ledger { accepted, processed, returned, owned }.balances()
-        };
-        assert!(ledger(0, 0, 0, 0));
-        assert!(ledger(6, 1, 2, 3));
-        assert!(!ledger(6, 1, 2, 2));
-        assert!(!ledger(6, 1, 2, 4));
-        assert!(!ledger(1, u64::MAX, 2, 0), "a sum that wraps to the right number");
     }
 
     #[test]

@@ -6,9 +6,8 @@ use super::{Budget, Direction, EventLoop, Handler, Ready, Stats, Stop, TimerId, 
 use crate::Rejected;
 use crate::epoll::{
     Edge, Exclusive, ExclusiveInterest, ExclusiveTarget, Interest, Level, Own, Source, Token,
-    Trigger,
 };
-use crate::kernel::Kernel;
+use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
 use std::io;
 use std::time::{Duration, Instant};
@@ -231,6 +230,6 @@ registrations!(Turn<'_, D, K>);
 
 /// Exclusive registrations are edge-triggered too: the loop keeps what is left.
 fn exclusive_watch() -> Watch {
-    let flags = ExclusiveInterest::Readable.flags() | Trigger::Edge.flags();
+    let flags = ExclusiveInterest::Readable.flags() | EventFlags::ET;
     Watch::new(Interest::READABLE).with_flags(flags)
 }

@@ -145,6 +145,12 @@ impl Output {
         self.holds_input
     }
 
+    /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that it
+    /// never passes the mark.
+    pub fn room(&self) -> usize {
+        self.marks.high.saturating_sub(self.queue.len())
+    }
+
     /// Ends the output after what is queued: once the queue is empty, the peer is told (`SHUT_WR`).
     #[doc(alias = "SHUT_WR")]
     pub fn finish(&mut self) {
