@@ -49,6 +49,8 @@ pub(super) struct Tenant<D, K: Kernel> {
     pub(super) number: i32,
     pub(super) budget: Budget,
     pub(super) queued: bool,
+    /// Run it in its turn whatever its readiness.
+    pub(super) due: bool,
     /// Runs in a row that made no operation.
     pub(super) idle_runs: u32,
     pub(super) changes: Changes,
@@ -121,6 +123,7 @@ impl<D, K: Kernel> Core<D, K> {
                 number,
                 budget: self.settings.budget,
                 queued: false,
+                due: false,
                 idle_runs: 0,
                 changes: Changes::default(),
             },
@@ -163,12 +166,14 @@ impl<D, K: Kernel> Core<D, K> {
     }
 
     /// Changes the account of a source, and what follows from it. `false`: there is no such source.
-    fn change(&mut self, token: Token, change: impl FnOnce(&mut Tenant<D, K>)) -> bool {
+    pub(super) fn change(&mut self, token: Token, change: impl FnOnce(&mut Tenant<D, K>)) -> bool {
         let Some(tenant) = self.slots.get_mut(token) else { return false };
         change(tenant);
         if tenant.entry.is_some() {
-            // A registration that cannot be changed fails at the source's next run.
-            let _ = self.settle(token);
+            let settled = self.settle(token);
+            if settled.is_err() {
+                self.enqueue_due(token); // the run finds the same error and reports it
+            }
         }
         true
     }
@@ -200,6 +205,14 @@ impl<D, K: Kernel> Core<D, K> {
             tenant.queued = true;
             self.runnable.push_back(token);
         }
+    }
+
+    /// As [`enqueue`](Core::enqueue), whether or not the source is still ready when its turn comes.
+    pub(super) fn enqueue_due(&mut self, token: Token) {
+        if let Some(tenant) = self.slots.get_mut(token) {
+            tenant.due = true;
+        }
+        self.enqueue(token);
     }
 
     pub(super) fn set_budget(&mut self, token: Token, budget: Budget) -> bool {

@@ -40,11 +40,8 @@ pub(crate) trait Dispatch<D, K: Kernel> {
     /// The source's descriptor number now.
     fn number(&self) -> i32;
 
-    /// Watches for `flags` from now on, beside those of the mode.
+    /// Watches for `interest` from now on.
     fn rearm(&self, interest: Interest) -> Result<(), Error>;
-
-    /// Stops a level-triggered source that ignores what it is told from being told at each wait.
-    fn silence(&self) -> Result<(), Error>;
 
     /// Registers the source with another epoll instance, in place of its own.
     fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
@@ -80,10 +77,6 @@ where
         M::rearm(&self.registered, interest)
     }
 
-    fn silence(&self) -> Result<(), Error> {
-        M::silence(&self.registered)
-    }
-
     fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
         self.registered.move_to(instance, flags)
     }
@@ -105,10 +98,6 @@ pub(crate) trait LoopMode: Mode + Sized {
         registered: &Registered<S, Self, K>,
         interest: Interest,
     ) -> Result<(), Error>;
-
-    fn silence<S, K: Kernel>(_: &Registered<S, Self, K>) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 impl LoopMode for Edge {
@@ -120,6 +109,8 @@ impl LoopMode for Edge {
     }
 }
 
+/// With nothing to watch for it is silenced: errors and hang-ups cannot be masked, and would be told
+/// at each wait.
 impl LoopMode for Level {
     const IS_LEVEL: bool = true;
 
@@ -127,11 +118,10 @@ impl LoopMode for Level {
         registered: &Registered<S, Level, K>,
         interest: Interest,
     ) -> Result<(), Error> {
-        registered.modify_unchecked(interest)
-    }
-
-    fn silence<S, K: Kernel>(registered: &Registered<S, Level, K>) -> Result<(), Error> {
-        registered.silence()
+        match interest {
+            Interest::NONE => registered.silence(),
+            interest => registered.modify_unchecked(interest),
+        }
     }
 }
 

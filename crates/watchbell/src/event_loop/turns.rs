@@ -12,7 +12,7 @@ use super::timers::Due;
 use super::turn::Turn;
 use crate::epoll::{Epoll, Event, Instance, Interest, Readiness, Token};
 use crate::error::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,6 +78,10 @@ impl<D, K: Kernel> Core<D, K> {
     fn run_source(&mut self, token: Token, state: &mut D) {
         let Some(tenant) = self.slots.get_mut(token) else { return };
         tenant.queued = false;
+        // Another source's handler can have paused it since.
+        if !std::mem::take(&mut tenant.due) && !tenant.directions.is_runnable() {
+            return;
+        }
         let Some(mut entry) = tenant.entry.take() else { return };
         let readiness = std::mem::take(&mut tenant.readiness);
         tenant.directions.begin_run();
@@ -110,23 +114,33 @@ impl<D, K: Kernel> Core<D, K> {
     fn after_run(&mut self, token: Token, run: Run, state: &mut D) {
         self.stats.spent += u64::from(run.left.is_spent());
         self.stats.skipped_accepts += run.skipped_accepts;
+        self.stats.accept_pauses += run.accept_pauses;
         let limit = self.settings.idle_runs;
         let Some(tenant) = self.slots.get_mut(token) else { return };
         if std::mem::take(&mut tenant.changes.close) {
             return self.close(token);
         }
         tenant.directions = run.directions;
+        if run.operations == 0 {
+            tenant.directions.end_idle_run();
+        }
+        if tenant.entry.as_ref().is_some_and(|entry| entry.is_level()) {
+            tenant.directions.end_level_run();
+        }
         tenant.take_changes();
         let again = run.again || run.left.messages_are_spent();
-        tenant.count_idle(run.operations > 0 || again, run.readiness);
+        let rests = run.rest.iter().any(Option::is_some);
+        tenant.count_idle(run.operations > 0 || again || rests, run.readiness);
         if tenant.idle_runs >= limit {
             return self.suspend(token, state);
         }
-        if let Some((direction, rest)) = run.rest {
-            self.rest(token, direction, rest);
+        for direction in [Direction::Input, Direction::Output] {
+            if let Some(rest) = run.rest[direction as usize] {
+                self.set_timer(self.due_after(rest), Due::Rested(token, direction));
+            }
         }
         if again {
-            self.enqueue(token);
+            self.enqueue_due(token);
         }
         if let Err(error) = self.settle(token) {
             self.close(token);
@@ -143,7 +157,7 @@ impl<D, K: Kernel> Core<D, K> {
         let silenced = match &tenant.entry {
             Some(entry) if entry.is_level() => {
                 tenant.armed = Interest::NONE;
-                entry.silence()
+                entry.rearm(Interest::NONE)
             }
             _ => Ok(()),
         };
@@ -152,12 +166,6 @@ impl<D, K: Kernel> Core<D, K> {
             Err(error) => Reason::Registration(error.into()),
         };
         self.fail(Some(token), reason, state);
-    }
-
-    /// Pauses a direction and sets the timer that resumes it: the kernel will not tell of it again.
-    fn rest(&mut self, token: Token, direction: Direction, rest: Duration) {
-        self.stats.accept_pauses += 1;
-        self.set_timer(self.due_after(rest), Due::Resume(token, direction));
     }
 
     /// Fires the timers that are due, each once; one that another sets waits for the next turn.
@@ -169,8 +177,8 @@ impl<D, K: Kernel> Core<D, K> {
         while let Some(due) = self.timers.take_due(now, horizon) {
             let callback = match due {
                 Due::Call(callback) => callback,
-                Due::Resume(token, direction) => {
-                    self.set_paused(token, direction, false);
+                Due::Rested(token, direction) => {
+                    self.change(token, |tenant| tenant.directions.end_rest(direction));
                     continue;
                 }
             };
@@ -228,8 +236,13 @@ impl<D, K: Kernel> Tenant<D, K> {
 
     /// Registers the source with another epoll instance, as it is armed now.
     fn move_to(&mut self, instance: &Arc<Instance<K>>) -> Result<(), Error> {
-        let flags = if self.armed == self.asked { self.flags } else { self.armed.flags() };
-        self.entry.as_mut().map_or(Ok(()), |entry| entry.move_to(instance, flags))
+        let Some(entry) = &mut self.entry else { return Ok(()) };
+        let flags = match self.armed {
+            armed if armed == self.asked => self.flags,
+            Interest::NONE if entry.is_level() => EventFlags::ET,
+            armed => armed.flags(),
+        };
+        entry.move_to(instance, flags)
     }
 
     /// Does what was asked of the source while it ran.
