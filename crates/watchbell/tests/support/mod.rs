@@ -75,7 +75,8 @@ impl<T> Observed<T> {
     /// How often the thread was switched out, of its own accord or not.
     fn switches(&self) -> String {
         let path = format!("/proc/self/task/{}/status", self.tid);
-        let status = std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
+        let status =
+            std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
         status.lines().filter(|line| line.contains("ctxt_switches")).collect()
     }
 }
