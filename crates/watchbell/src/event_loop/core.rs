@@ -46,7 +46,6 @@ pub(super) struct Tenant<D, K: Kernel> {
     pub(super) armed: Interest,
     /// The flags of `EPOLL_CTL_ADD`, to register with a new epoll instance.
     pub(super) flags: EventFlags,
-    pub(super) number: i32,
     pub(super) budget: Budget,
     pub(super) queued: bool,
     /// Run it in its turn whatever its readiness.
@@ -107,7 +106,6 @@ impl<D, K: Kernel> Core<D, K> {
                 return Err(Rejected { source, error });
             }
         }
-        let number = K::number(descriptor(&source));
         let token = self.slots.vacant();
         let registered =
             Registered::<S, M, K>::add(instance, source, descriptor, token, watch.flags)?;
@@ -120,7 +118,6 @@ impl<D, K: Kernel> Core<D, K> {
                 asked: watch.interest,
                 armed: watch.interest,
                 flags: watch.flags,
-                number,
                 budget: self.settings.budget,
                 queued: false,
                 due: false,
@@ -141,12 +138,19 @@ impl<D, K: Kernel> Core<D, K> {
         true
     }
 
-    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and
-    /// events that were fetched for it find nobody. A destructor's panic stays here.
+    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and an
+    /// event that was fetched for it and not yet handed out is discarded.
     pub(super) fn close(&mut self, token: Token) {
-        let tenant = self.slots.remove(token);
-        if catch_unwind(AssertUnwindSafe(|| drop(tenant))).is_err() {
+        let Some(tenant) = self.slots.remove(token) else { return };
+        self.stats.stale += u64::from(tenant.readiness != Readiness::NONE);
+        self.discard(tenant);
+    }
+
+    /// Drops what is the user's: a destructor's panic stays here.
+    fn discard<T>(&mut self, value: T) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
             self.stats.panics += 1;
+            std::mem::forget(panic); // its own destructor could panic again
         }
     }
 
@@ -245,8 +249,10 @@ impl<D, K: Kernel> Core<D, K> {
             Reason::Ignored => self.stats.suspended += 1,
             Reason::Error(_) | Reason::Replaced | Reason::Registration(_) => self.stats.errors += 1,
         }
+        let failure = Failure { token, reason };
         if let Some(on_failure) = &mut self.on_failure {
-            on_failure(&Failure { token, reason }, state);
+            on_failure(&failure, state);
         }
+        self.discard(failure);
     }
 }

@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::kernel::{EventFlags, Kernel, Linux};
 use crate::sync::Arc;
 use std::any::TypeId;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is done when a source is ready: for handlers that are types of their own.
 ///
@@ -37,8 +38,8 @@ where
 pub(crate) trait Dispatch<D, K: Kernel> {
     fn run(&mut self, run: &mut Run, turn: &mut Turn<'_, D, K>) -> io::Result<()>;
 
-    /// The source's descriptor number now.
-    fn number(&self) -> i32;
+    /// Whether the source has another descriptor now than the registered one.
+    fn is_replaced(&self) -> bool;
 
     /// Watches for `interest` from now on.
     fn rearm(&self, interest: Interest) -> Result<(), Error>;
@@ -69,16 +70,16 @@ where
         self.handler.ready(&mut Ready::new(self.registered.get_mut(), run), turn)
     }
 
-    fn number(&self) -> i32 {
-        K::number(self.registered.descriptor())
+    fn is_replaced(&self) -> bool {
+        self.registered.is_replaced()
     }
 
     fn rearm(&self, interest: Interest) -> Result<(), Error> {
-        M::rearm(&self.registered, interest)
+        guarded(|| M::rearm(&self.registered, interest))
     }
 
     fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
-        self.registered.move_to(instance, flags)
+        guarded(|| self.registered.move_to(instance, flags))
     }
 
     fn is_level(&self) -> bool {
@@ -88,6 +89,14 @@ where
     fn source_type(&self) -> TypeId {
         TypeId::of::<S>()
     }
+}
+
+/// A source may panic when it is asked for its descriptor; that is an error of this source alone.
+fn guarded(change: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|panic| {
+        std::mem::forget(panic); // its destructor could panic again
+        Err(io::Error::other("the source panicked when it was asked for its descriptor").into())
+    })
 }
 
 /// What the loop may do with a registration of each mode.
@@ -105,7 +114,7 @@ impl LoopMode for Edge {
         registered: &Registered<S, Edge, K>,
         interest: Interest,
     ) -> Result<(), Error> {
-        registered.modify_unchecked(interest)
+        registered.modify(interest)
     }
 }
 
@@ -120,14 +129,16 @@ impl LoopMode for Level {
     ) -> Result<(), Error> {
         match interest {
             Interest::NONE => registered.silence(),
-            interest => registered.modify_unchecked(interest),
+            interest => registered.modify(interest),
         }
     }
 }
 
-/// An exclusive registration cannot be modified; it always watches for what it was made for.
+/// An exclusive registration cannot be modified: it watches for input, and nobody would tell it of
+/// room for output.
 impl LoopMode for Exclusive {
     fn rearm<S, K: Kernel>(_: &Registered<S, Exclusive, K>, _: Interest) -> Result<(), Error> {
-        Ok(())
+        let message = "an exclusive registration cannot wait for room for output";
+        Err(io::Error::new(ErrorKind::Unsupported, message).into())
     }
 }

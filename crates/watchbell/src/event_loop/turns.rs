@@ -31,7 +31,7 @@ impl<D, K: Kernel> Core<D, K> {
             self.run_source(token, state);
         }
         self.fire_timers(state);
-        self.heal();
+        self.heal(state);
         Ok(())
     }
 
@@ -93,16 +93,14 @@ impl<D, K: Kernel> Core<D, K> {
         // The handler's own state may be left half-changed by a panic; it is dropped with the source.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             entry.run(&mut run, &mut turn)?;
-            Ok(entry.number())
+            Ok(entry.is_replaced())
         }));
 
         let Some(tenant) = self.slots.get_mut(token) else { return };
         tenant.entry = Some(entry);
         let reason = match outcome {
-            Ok(Ok(number)) if number == tenant.number => {
-                return self.after_run(token, run, state);
-            }
-            Ok(Ok(_)) => Reason::Replaced,
+            Ok(Ok(false)) => return self.after_run(token, run, state),
+            Ok(Ok(true)) => Reason::Replaced,
             Ok(Err(error)) => Reason::Error(error),
             Err(payload) => Reason::Panic(payload),
         };
@@ -163,7 +161,10 @@ impl<D, K: Kernel> Core<D, K> {
         };
         let reason = match silenced {
             Ok(()) => Reason::Ignored,
-            Err(error) => Reason::Registration(error.into()),
+            Err(error) => {
+                self.close(token);
+                Reason::Registration(error.into())
+            }
         };
         self.fail(Some(token), reason, state);
     }
@@ -196,26 +197,32 @@ impl<D, K: Kernel> Core<D, K> {
     /// make events, for ever, and nothing removes it but the end of its epoll instance.
     ///
     /// `EPOLL_CTL_ADD` tells of readiness that is there, so that nothing is lost on the way.
-    fn heal(&mut self) {
-        if self.epoll.ghosts() == 0 {
+    fn heal(&mut self, state: &mut D) {
+        let ghosts = self.epoll.ghosts();
+        if ghosts == 0 {
             return;
         }
         let kernel = self.epoll.instance().kernel.clone();
-        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale.
+        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale, and
+        // the stop stays where it is watched.
         let Ok(healthy) = Epoll::on(kernel) else { return };
-        self.stats.ghosts += self.epoll.ghosts();
-        self.stats.healed += 1;
         let instance = healthy.instance();
-        let stop = self.stop.move_to(instance, Interest::READABLE.flags());
-        self.stopping |= stop.is_err();
+        if self.stop.move_to(instance, Interest::READABLE.flags()).is_err() {
+            return;
+        }
+        self.stats.ghosts += ghosts;
+        self.stats.healed += 1;
         let mut lost = Vec::new();
         for (token, tenant) in self.slots.iter_mut() {
-            if tenant.move_to(instance).is_err() {
-                lost.push(token);
+            if let Err(error) = tenant.move_to(instance) {
+                lost.push((token, error));
             }
         }
         self.epoll = healthy;
-        lost.into_iter().for_each(|token| self.close(token));
+        for (token, error) in lost {
+            self.close(token);
+            self.fail(Some(token), Reason::Registration(error.into()), state);
+        }
     }
 
     pub(super) fn now(&self) -> Instant {
