@@ -1,5 +1,8 @@
 //! What several test programs need: a watchdog, and proof that a thread is blocked.
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+pub mod habits;
+pub mod sockets;
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -75,7 +78,8 @@ impl<T> Observed<T> {
     /// How often the thread was switched out, of its own accord or not.
     fn switches(&self) -> String {
         let path = format!("/proc/self/task/{}/status", self.tid);
-        let status = std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
+        let status =
+            std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
         status.lines().filter(|line| line.contains("ctxt_switches")).collect()
     }
 }
