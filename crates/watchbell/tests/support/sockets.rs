@@ -1,5 +1,6 @@
 //! Sockets for tests: addresses, an echo service, and a whole conversation with it.
 
+use super::watchdog;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -7,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use watchbell::epoll::Interest;
 use watchbell::event_loop::{Budget, EventLoop, Ready, Stats, Turn};
-use watchbell::kernel::{Kernel, Linux, Sockets};
+use watchbell::kernel::{Kernel, Sockets};
 use watchbell::net::{Address, Listener, Marks, Output, Stream};
 
 /// A free port of the loopback interface.
@@ -152,10 +153,12 @@ pub fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("proc is mounted").count()
 }
 
-/// The same body on TCP and on Unix-domain sockets of the running kernel.
-pub fn both_families(mut body: impl FnMut(Stream<Linux>, OwnedFd)) {
-    let (stream, peer) = tcp_pair(Linux);
-    body(stream, peer.into());
-    let (stream, peer) = unix_pair(Linux);
-    body(stream, peer.into());
+/// The same body on TCP and on Unix-domain sockets: our stream, the peer, the kernel.
+pub fn both_families<K: Sockets<Fd = OwnedFd>>(kernel: K, body: fn(Stream<K>, OwnedFd, K)) {
+    watchdog(move || {
+        let (stream, peer) = tcp_pair(kernel.clone());
+        body(stream, peer.into(), kernel.clone());
+        let (stream, peer) = unix_pair(kernel.clone());
+        body(stream, peer.into(), kernel);
+    });
 }
