@@ -62,13 +62,21 @@ struct Account {
     standing: bool,
     /// An operation was refused or cut short: run the source once the direction is ready (again).
     pending: bool,
+    /// By somebody's explicit word.
     paused: bool,
+    /// By an output queue above its high-water mark. A pause of its own, so that neither takes the
+    /// other back.
+    held: bool,
     ended: bool,
 }
 
 impl Account {
+    fn rests(self) -> bool {
+        self.paused || self.held
+    }
+
     fn is_runnable(self) -> bool {
-        self.ready && (self.standing || self.pending) && !self.paused && !self.ended
+        self.ready && (self.standing || self.pending) && !self.rests() && !self.ended
     }
 
     /// Whether the kernel has to tell of the next edge. For a pending operation only while it is
@@ -85,7 +93,7 @@ impl Account {
     /// Whether a level-triggered registration may watch for it: what is not consumed is told again
     /// at once.
     fn is_armed_level(self) -> bool {
-        self.is_armed() && !self.paused && !self.ended
+        self.is_armed() && !self.rests() && !self.ended
     }
 }
 
@@ -131,7 +139,7 @@ impl Directions {
     /// Whether an operation of that direction may be tried. Where it may not, the wish is kept.
     pub(crate) fn may_try(&mut self, direction: Direction) -> bool {
         let account = self.account(direction);
-        let may = account.ready && !account.paused;
+        let may = account.ready && !account.rests();
         account.pending |= !may;
         may
     }
@@ -173,6 +181,11 @@ impl Directions {
         self.account(direction).paused = false;
     }
 
+    /// Pauses input because of the output that it makes, or takes that back.
+    pub(crate) fn hold_input(&mut self, held: bool) {
+        self.input.held = held;
+    }
+
     /// Takes a direction for ready on the word of somebody else than the kernel. It costs one
     /// operation at most if that was wrong.
     pub(crate) fn wake(&mut self, direction: Direction) {
@@ -200,7 +213,7 @@ impl Directions {
     }
 
     pub(crate) fn is_paused(&self, direction: Direction) -> bool {
-        self.peek(direction).paused
+        self.peek(direction).rests()
     }
 
     pub(crate) fn is_blocked(&self) -> bool {

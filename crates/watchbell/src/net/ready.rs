@@ -46,7 +46,8 @@ impl<S: Socket> Ready<'_, S> {
     /// Sends `bytes` behind what is queued: what the kernel and the budget do not take now is
     /// queued, and written in later turns.
     ///
-    /// At the queue's high-water mark, input is paused until it has come down to the low one.
+    /// At the queue's high-water mark, input is paused until it has come down to the low one. A
+    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other back.
     ///
     /// # Errors
     ///
@@ -144,10 +145,8 @@ impl<S: Socket> Ready<'_, S> {
     }
 
     fn keep_marks(&mut self, output: &mut Output) {
-        match output.cross_mark() {
-            Some(true) => self.pause(Direction::Input),
-            Some(false) => self.resume(Direction::Input),
-            None => {}
+        if let Some(held) = output.cross_mark() {
+            self.run().directions.hold_input(held);
         }
     }
 }
