@@ -85,7 +85,7 @@ impl<S: Socket> Ready<'_, S> {
     /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html).
     pub fn flush(&mut self, output: &mut Output) -> io::Result<bool> {
         while !output.is_empty() {
-            match self.send_once(output.slices(usize::MAX))? {
+            match self.send_once(output.slices())? {
                 Some(taken) => output.consume(taken),
                 None => break,
             }
