@@ -62,12 +62,15 @@ struct Account {
     standing: bool,
     /// An operation was refused or cut short: run the source once the direction is ready (again).
     pending: bool,
-    paused: bool,
     /// The standing interest has a reason: an edge, an operation or a resume, and no idle run since.
     /// Of input it always has; room for output that is made no use of is kept, but not run for.
     wanted: bool,
-    /// Paused until a timer ends it, which takes no other pause back.
+    /// Paused by somebody's explicit word. Of the three pauses none takes another back.
+    paused: bool,
+    /// Paused until a timer ends it.
     rests: bool,
+    /// Paused by an output queue above its high-water mark.
+    held: bool,
     ended: bool,
 }
 
@@ -81,7 +84,7 @@ impl Account {
     }
 
     fn is_paused(self) -> bool {
-        self.paused || self.rests
+        self.paused || self.rests || self.held
     }
 
     /// Whether the kernel has to tell of the next edge. For a pending operation only while it is
@@ -213,6 +216,11 @@ impl Directions {
         let account = self.account(direction);
         account.rests = false;
         account.wanted = true;
+    }
+
+    /// Pauses input because of the output that it makes, or takes that back.
+    pub(crate) fn hold_input(&mut self, held: bool) {
+        self.input.held = held;
     }
 
     /// Takes a direction for ready on the word of somebody else than the kernel. It costs one
