@@ -52,7 +52,8 @@ struct Serve {
     #[arg(value_parser = value_parser!(u32).range(1..=1 << 30))]
     budget: u32,
 
-    /// How many connections may wait to be accepted, a listener; the kernel caps it at its somaxconn
+    /// How many connections may wait to be accepted, a listener; the kernel caps it at its
+    /// somaxconn
     #[arg(long, value_name = "N", default_value = "1024", allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(1..=1 << 20))]
     backlog: u32,
@@ -99,8 +100,8 @@ pub struct Settings {
     pub drain: Duration,
 }
 
-/// Reads the arguments of a process, the program's name first. Host names are resolved here; nothing
-/// is opened.
+/// Reads the arguments of a process, the program's name first. Host names are resolved here;
+/// nothing is opened.
 ///
 /// # Errors
 ///
@@ -279,8 +280,7 @@ mod tests {
         for line in ["watchbell --help", "watchbell help", "watchbell serve --help"] {
             assert!(matches!(parse(line), Ok(Request::Print(text)) if text.contains("Usage")));
         }
-        assert!(
-            matches!(parse("watchbell --version"), Ok(Request::Print(text)) if text == "watchbell 0.1.0\n")
-        );
+        let version = parse("watchbell --version");
+        assert!(matches!(version, Ok(Request::Print(text)) if text == "watchbell 0.1.0\n"));
     }
 }

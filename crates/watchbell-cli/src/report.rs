@@ -46,7 +46,8 @@ impl Display for WorkerLine {
         let worker = self.worker;
         write!(
             f,
-            "worker {worker}: wakes={wakes} accepts={accepts} empty={empty_accepts} connections={connections}"
+            "worker {worker}: wakes={wakes} accepts={accepts} empty={empty_accepts} \
+             connections={connections}"
         )
     }
 }

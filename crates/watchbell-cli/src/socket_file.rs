@@ -1,9 +1,9 @@
 //! The file of a Unix-domain socket: claimed without taking one that is in use, removed without
 //! removing another's.
 //!
-//! bind(2) makes the file and nothing removes it with the socket, so a server that was killed leaves
-//! one behind; bind(2) then fails with `EADDRINUSE` whether or not anyone still listens. connect(2)
-//! tells the two apart: `ECONNREFUSED` says that nobody does.
+//! bind(2) makes the file and nothing removes it with the socket, so a server that was killed
+//! leaves one behind; bind(2) then fails with `EADDRINUSE` whether or not anyone still listens.
+//! connect(2) tells the two apart: `ECONNREFUSED` says that nobody does.
 //!
 //! Between that look and the removal of the file another server could claim the path, and so could
 //! one that has called bind(2) but not yet listen(2), which refuses connections as well. Servers of

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::watchdog;
 
-/// `cargo test` builds the examples beside the test programs, in `target/PROFILE/examples`. Asked for
-/// some test programs only it does not, and then this does.
+/// `cargo test` builds the examples beside the test programs, in `target/PROFILE/examples`. Asked
+/// for some test programs only it does not, and then this does.
 fn built(example: &str) -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let profile = program.ancestors().nth(2).expect("tests are in target/PROFILE/deps");

@@ -204,8 +204,8 @@ mod bodies {
         assert_goes_on(&mut events, &adder, &takes);
     }
 
-    /// What the service does with a report is its own affair: its panic reaches the service, and the
-    /// loop can be run again.
+    /// What the service does with a report is its own affair: its panic reaches the service, and
+    /// the loop can be run again.
     pub fn e04_a_panic_of_the_report_leaves_the_loop_whole<K: Kernel>(kernel: K) {
         let builder = EventLoop::builder_on(kernel.clone()).on_failure(|_, ()| panic!("reported"));
         let mut events = builder.build().unwrap();

@@ -18,7 +18,8 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 /// # use watchbell::epoll::{Epoll, ExclusiveInterest, Interest, Trigger};
 /// let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
 /// let epoll = Epoll::new().unwrap();
-/// let registered = epoll.exclusive(listener, ExclusiveInterest::Readable, Trigger::Level).unwrap();
+/// let readable = ExclusiveInterest::Readable;
+/// let registered = epoll.exclusive(listener, readable, Trigger::Level).unwrap();
 /// registered.modify(Interest::READABLE).unwrap(); // no such method
 /// ```
 ///
@@ -125,14 +126,14 @@ impl<K: Kernel> Epoll<K> {
     ///
     /// How many are woken is not promised, and being woken reserves nothing: accept(2) may find
     /// another's connection gone (`EAGAIN`), or several. One wake goes to one waiter however much
-    /// work it brings, so whoever is woken consumes all of it, keeps it for later, or wakes another.
-    /// A target that several share this way should be non-blocking also when it is level-triggered:
-    /// accept(2) would block the loser of the race.
+    /// work it brings, so whoever is woken consumes all of it, keeps it for later, or wakes
+    /// another. A target that several share this way should be non-blocking also when it is
+    /// level-triggered: accept(2) would block the loser of the race.
     ///
     /// # Errors
     ///
-    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one. `EINVAL`: the target is
-    /// an epoll instance after all.
+    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one. `EINVAL`: the target
+    /// is an epoll instance after all.
     #[doc(alias = "EPOLLEXCLUSIVE")]
     pub fn exclusive<S: Source<K> + ExclusiveTarget>(
         &self,

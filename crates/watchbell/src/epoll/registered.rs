@@ -138,8 +138,9 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         K::number(self.descriptor()) != self.number
     }
 
-    /// Leaves the interest list. A source that has another descriptor now, or panics when it is asked
-    /// for it, leaves a ghost: the descriptor's own registration, if it has one, is not ours to end.
+    /// Leaves the interest list. A source that has another descriptor now, or panics when it is
+    /// asked for it, leaves a ghost: the descriptor's own registration, if it has one, is not ours
+    /// to end.
     fn delete(&self) {
         let Some(source) = &self.source else { return };
         match catch_unwind(AssertUnwindSafe(|| (self.descriptor)(source))) {
@@ -172,7 +173,8 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
 
 impl<S, K: Kernel> Registered<S, Level, K> {
     /// Is told of errors and hang-ups once an edge, and of nothing else: `EPOLLERR` and `EPOLLHUP`
-    /// cannot be masked, so a level-triggered source that nobody cares for would be told at each wait.
+    /// cannot be masked, so a level-triggered source that nobody cares for would be told at each
+    /// wait.
     pub(crate) fn silence(&self) -> Result<(), Error> {
         self.instance.check_owner()?;
         let Instance { kernel, .. } = &*self.instance;

@@ -54,8 +54,8 @@ impl<L: Accept> Ready<'_, L> {
     /// Accepts one connection. `None`: the backlog is empty, or the budget is spent, or accepting
     /// rests.
     ///
-    /// An error of one connection (`ECONNABORTED`, `EPROTO`, a network error that was pending on it)
-    /// is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
+    /// An error of one connection (`ECONNABORTED`, `EPROTO`, a network error that was pending on
+    /// it) is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
     /// `ENOBUFS`, `ENOMEM`), accepting rests for the loop's
     /// [`accept_pause`](super::Builder::accept_pause) and is tried again: the connections stay in
     /// the backlog, and no second edge will tell of them.

@@ -2,9 +2,9 @@
 
 /// What a source may spend in one turn, before the others that are runnable have theirs.
 ///
-/// Operations count system calls, the bytes count what they moved, each way for itself, and messages
-/// are what the handler charges by [`Ready::charge`](super::Ready::charge). A source that has spent
-/// any of them is run again in a later turn, with no new edge from the kernel.
+/// Operations count system calls, the bytes count what they moved, each way for itself, and
+/// messages are what the handler charges by [`Ready::charge`](super::Ready::charge). A source that
+/// has spent any of them is run again in a later turn, with no new edge from the kernel.
 ///
 /// ```
 /// use watchbell::event_loop::Budget;

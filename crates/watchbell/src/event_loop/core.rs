@@ -138,8 +138,8 @@ impl<D, K: Kernel> Core<D, K> {
         true
     }
 
-    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and an
-    /// event that was fetched for it and not yet handed out is discarded.
+    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and
+    /// an event that was fetched for it and not yet handed out is discarded.
     pub(super) fn close(&mut self, token: Token) {
         let Some(tenant) = self.slots.remove(token) else { return };
         self.stats.stale += u64::from(tenant.readiness != Readiness::NONE);

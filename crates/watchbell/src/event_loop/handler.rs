@@ -15,8 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Closures are handlers too; [`EventLoop::add`](super::EventLoop::add) takes those and
 /// [`EventLoop::add_handler`](super::EventLoop::add_handler) takes these.
 pub trait Handler<S, D = (), K: Kernel = Linux> {
-    /// The source is ready. `Ok` keeps it, with whatever readiness is left; `Err` closes and reports
-    /// it.
+    /// The source is ready. `Ok` keeps it, with whatever readiness is left; `Err` closes and
+    /// reports it.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl LoopMode for Edge {
     }
 }
 
-/// With nothing to watch for it is silenced: errors and hang-ups cannot be masked, and would be told
-/// at each wait.
+/// With nothing to watch for it is silenced: errors and hang-ups cannot be masked, and would be
+/// told at each wait.
 impl LoopMode for Level {
     const IS_LEVEL: bool = true;
 

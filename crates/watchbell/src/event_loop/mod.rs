@@ -16,9 +16,9 @@
 //! # Turns
 //!
 //! A turn harvests the events of one wait, runs every source that is runnable once, in order, each
-//! within its [`Budget`], and fires the timers that are due. A source that has something left is run
-//! again in the next turn, behind the others, at no system call. While one is runnable the wait does
-//! not block.
+//! within its [`Budget`], and fires the timers that are due. A source that has something left is
+//! run again in the next turn, behind the others, at no system call. While one is runnable the wait
+//! does not block.
 //!
 //! # Failures stay where they happen
 //!
@@ -125,8 +125,8 @@ use std::time::Duration;
 
 /// An edge-triggered event loop; the [module](self) says what it promises.
 ///
-/// `D` is the service's own state, handed to every handler. A loop stays on the thread that made it;
-/// [`Stop`] reaches it from others.
+/// `D` is the service's own state, handed to every handler. A loop stays on the thread that made
+/// it; [`Stop`] reaches it from others.
 pub struct EventLoop<D = (), K: Kernel = Linux> {
     pub(crate) core: Core<D, K>,
 }
@@ -166,8 +166,8 @@ impl<D, K: Kernel> EventLoop<D, K> {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, which no error of
-    /// [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html) is expected to.
+    /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, which no error
+    /// of [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html) is expected to.
     pub fn run_with(&mut self, state: &mut D) -> Result<(), Error> {
         self.core.epoll.instance().check_owner()?;
         loop {

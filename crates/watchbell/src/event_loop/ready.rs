@@ -10,9 +10,9 @@ use std::time::Duration;
 /// A source whose turn it is.
 ///
 /// A handler does its input and output through this. Each method makes one operation, retries
-/// `EINTR`, charges the source's [`Budget`], and returns `Ok(None)` when there is nothing more to do
-/// *in this turn*: the descriptor would block, or the budget is spent, or the direction is paused.
-/// The loop knows which, and nobody else has to:
+/// `EINTR`, charges the source's [`Budget`], and returns `Ok(None)` when there is nothing more to
+/// do *in this turn*: the descriptor would block, or the budget is spent, or the direction is
+/// paused. The loop knows which, and nobody else has to:
 ///
 /// - at the boundary (`EAGAIN`) it waits for the next edge;
 /// - with the budget spent it runs the source again in a later turn, with no new edge;
@@ -35,8 +35,8 @@ pub(crate) struct Run {
     pub(crate) directions: Directions,
     pub(crate) readiness: Readiness,
     pub(crate) left: Allowance,
-    /// Operations that succeeded or met the boundary: a handler that is run again and again and makes
-    /// none is ignoring its source, or the error that each of them ends in.
+    /// Operations that succeeded or met the boundary: a handler that is run again and again and
+    /// makes none is ignoring its source, or the error that each of them ends in.
     pub(crate) operations: u32,
     /// Run the source again whatever its readiness.
     pub(crate) again: bool,
@@ -78,9 +78,10 @@ impl<'run, S> Ready<'run, S> {
         self.source
     }
 
-    /// The source, to be configured. Input and output that is done on it directly is not seen by the
-    /// loop: use [`input`](Ready::input) and [`output`](Ready::output). Its descriptor must stay the
-    /// same one; a source whose number has changed when the handler returns is closed and reported.
+    /// The source, to be configured. Input and output that is done on it directly is not seen by
+    /// the loop: use [`input`](Ready::input) and [`output`](Ready::output). Its descriptor must
+    /// stay the same one; a source whose number has changed when the handler returns is closed and
+    /// reported.
     pub fn get_mut(&mut self) -> &mut S {
         self.source
     }
@@ -130,8 +131,8 @@ impl<'run, S> Ready<'run, S> {
         self.run.again = true;
     }
 
-    /// Stops input or output of this source until it is resumed; edges that come meanwhile are kept.
-    /// An error or a hang-up runs the handler all the same, once.
+    /// Stops input or output of this source until it is resumed; edges that come meanwhile are
+    /// kept. An error or a hang-up runs the handler all the same, once.
     pub fn pause(&mut self, direction: Direction) {
         self.run.directions.pause(direction);
     }
@@ -168,7 +169,8 @@ impl<'run, S> Ready<'run, S> {
     }
 
     /// Lets `direction` rest for so long, with its readiness kept: until then it is as if paused. A
-    /// [`resume`](Ready::resume) ends the rest at once; its end takes no [`pause`](Ready::pause) back.
+    /// [`resume`](Ready::resume) ends the rest at once; its end takes no [`pause`](Ready::pause)
+    /// back.
     pub fn rest(&mut self, direction: Direction, rest: Duration) {
         self.run.directions.rest(direction);
         self.run.rest[direction as usize] = Some(rest);

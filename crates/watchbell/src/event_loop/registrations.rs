@@ -81,9 +81,10 @@ macro_rules! registrations {
                 self.core.insert::<S, Level, F>(source, S::descriptor, watch, handler)
             }
 
-            /// As [`add`](Self::add), exclusively: of the loops that watch the same target this way,
-            /// an event wakes one or more. For input only: output that would block ends the source
-            /// with an error, since an exclusive registration cannot be changed to wait for it.
+            /// As [`add`](Self::add), exclusively: of the loops that watch the same target this
+            /// way, an event wakes one or more. For input only: output that would block ends the
+            /// source with an error, since an exclusive registration cannot be changed to wait for
+            /// it.
             ///
             /// # Errors
             ///
@@ -207,8 +208,8 @@ macro_rules! registrations {
                 self.core.slots.len() == 0
             }
 
-            /// The sources of type `S` that the loop holds, found by looking at each source; the one
-            /// whose handler is running is not among them.
+            /// The sources of type `S` that the loop holds, found by looking at each source; the
+            /// one whose handler is running is not among them.
             pub fn tokens_of<S: 'static>(&self) -> Vec<Token> {
                 self.core.tokens_of::<S>().collect()
             }

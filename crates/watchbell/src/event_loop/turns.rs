@@ -35,7 +35,8 @@ impl<D, K: Kernel> Core<D, K> {
         Ok(())
     }
 
-    /// Waits for events: not at all while a source is runnable, no longer than until the next timer.
+    /// Waits for events: not at all while a source is runnable, no longer than until the next
+    /// timer.
     fn wait(&mut self, longest: Option<Duration>) -> Result<(), Error> {
         let instance = self.epoll.instance();
         let kernel = &instance.kernel;
@@ -90,7 +91,8 @@ impl<D, K: Kernel> Core<D, K> {
 
         self.stats.runs += 1;
         let mut turn = Turn::new(self, state, Some(token));
-        // The handler's own state may be left half-changed by a panic; it is dropped with the source.
+        // The handler's own state may be left half-changed by a panic; it is dropped with the
+        // source.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             entry.run(&mut run, &mut turn)?;
             Ok(entry.is_replaced())
@@ -203,8 +205,8 @@ impl<D, K: Kernel> Core<D, K> {
             return;
         }
         let kernel = self.epoll.instance().kernel.clone();
-        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale, and
-        // the stop stays where it is watched.
+        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale,
+        // and the stop stays where it is watched.
         let Ok(healthy) = Epoll::on(kernel) else { return };
         let instance = healthy.instance();
         if self.stop.move_to(instance, Interest::READABLE.flags()).is_err() {

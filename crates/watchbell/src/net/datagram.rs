@@ -125,8 +125,8 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
         Ok(incoming)
     }
 
-    /// Sends one datagram, whole. `None`: there is no room, or no more in this turn, and the handler
-    /// is run again when there is.
+    /// Sends one datagram, whole. `None`: there is no room, or no more in this turn, and the
+    /// handler is run again when there is.
     ///
     /// # Errors
     ///

@@ -149,8 +149,8 @@ impl Output {
         self.holds_input
     }
 
-    /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that it
-    /// never passes the mark.
+    /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that
+    /// it never passes the mark.
     pub fn room(&self) -> usize {
         self.marks.high.saturating_sub(self.queue.len())
     }

@@ -47,7 +47,8 @@ impl<S: Socket> Ready<'_, S> {
     /// queued, and written in later turns.
     ///
     /// At the queue's high-water mark, input is paused until it has come down to the low one. A
-    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other back.
+    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other
+    /// back.
     ///
     /// # Errors
     ///

@@ -13,7 +13,8 @@ use std::time::Instant;
 pub(super) struct Shared<K: Sockets> {
     pub(super) tally: Tally,
     /// Orders are written under the lock, then the bell is rung; the worker takes the bell's count,
-    /// then reads the orders. An order that is given in between has its own ring, and is read twice.
+    /// then reads the orders. An order that is given in between has its own ring, and is read
+    /// twice.
     orders: Mutex<Orders>,
     /// Signals that the worker has changed `orders`.
     changed: Condvar,
@@ -43,8 +44,8 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// Counts of connections. They are written by whichever thread drops a connection, and read with the
-/// loop's own count of what it holds.
+/// Counts of connections. They are written by whichever thread drops a connection, and read with
+/// the loop's own count of what it holds.
 #[derive(Default)]
 pub(super) struct Tally {
     accepted: AtomicU64,
@@ -145,8 +146,8 @@ impl<K: Sockets> Shared<K> {
         }
     }
 
-    /// The worker has left and closed all that it held: whoever waits for it, or asks from now on, is
-    /// answered.
+    /// The worker has left and closed all that it held: whoever waits for it, or asks from now on,
+    /// is answered.
     pub(super) fn leave(&self) {
         let mut orders = lock(&self.orders);
         orders.ledger = self.tally.ledger(0);
