@@ -1,3 +1,7 @@
 //! The command `watchbell`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    watchbell_cli::run(std::env::args_os()).into()
+}

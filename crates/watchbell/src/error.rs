@@ -21,6 +21,8 @@ pub enum Error {
     },
     /// The descriptor would block, and an edge-triggered source is read until it would.
     Blocking,
+    /// The set of leases that the source came from was dropped: nobody would ever have its events.
+    Closed,
     /// The operating system refused.
     Os(io::Error),
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Error {
             Error::Blocking => {
                 f.write_str("the descriptor is blocking, and an edge-triggered source must not be")
             }
+            Error::Closed => f.write_str("the set was dropped, and nobody waits for its events"),
             Error::Os(error) => error.fmt(f),
         }
     }
@@ -44,7 +47,7 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Error::Os(error) => Some(error),
-            Error::Forked { .. } | Error::Blocking => None,
+            Error::Forked { .. } | Error::Blocking | Error::Closed => None,
         }
     }
 }
@@ -61,6 +64,7 @@ impl From<Error> for io::Error {
             Error::Os(error) => error,
             Error::Forked { .. } => io::Error::new(io::ErrorKind::PermissionDenied, error),
             Error::Blocking => io::Error::new(io::ErrorKind::InvalidInput, error),
+            Error::Closed => io::Error::new(io::ErrorKind::BrokenPipe, error),
         }
     }
 }

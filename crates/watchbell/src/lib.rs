@@ -9,5 +9,6 @@ pub mod eventfd;
 pub mod kernel;
 pub mod net;
 pub mod sync;
+pub mod workers;
 
 pub use error::{Error, Rejected};

@@ -1,7 +1,7 @@
 //! Registrations of one target in several instances, of which an event wakes one or a few.
 
 use super::registered::{Mode, sealed};
-use super::{Epoll, Registered, Source};
+use super::{Epoll, OnBlocking, Registered, Source};
 use crate::Rejected;
 use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
@@ -62,7 +62,8 @@ pub enum Trigger {
     /// At each wait, for as long as the target is ready.
     Level,
     /// Once an edge (`EPOLLET`): whoever is woken drains the target, or keeps account of the rest.
-    Edge,
+    /// That takes a non-blocking target.
+    Edge(OnBlocking),
 }
 
 /// What can be watched exclusively: anything but an epoll instance (`EINVAL`).
@@ -113,7 +114,7 @@ impl Trigger {
     pub(crate) fn flags(self) -> EventFlags {
         match self {
             Trigger::Level => EventFlags::empty(),
-            Trigger::Edge => EventFlags::ET,
+            Trigger::Edge(_) => EventFlags::ET,
         }
     }
 }
@@ -125,10 +126,13 @@ impl<K: Kernel> Epoll<K> {
     /// How many are woken is not promised, and being woken reserves nothing: accept(2) may find
     /// another's connection gone (`EAGAIN`), or several. One wake goes to one waiter however much
     /// work it brings, so whoever is woken consumes all of it, keeps it for later, or wakes another.
+    /// A target that several share this way should be non-blocking also when it is level-triggered:
+    /// accept(2) would block the loser of the race.
     ///
     /// # Errors
     ///
-    /// As [`Epoll::level`].
+    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one. `EINVAL`: the target is
+    /// an epoll instance after all.
     #[doc(alias = "EPOLLEXCLUSIVE")]
     pub fn exclusive<S: Source<K> + ExclusiveTarget>(
         &self,
@@ -136,6 +140,12 @@ impl<K: Kernel> Epoll<K> {
         interest: ExclusiveInterest,
         trigger: Trigger,
     ) -> Result<Registered<S, Exclusive, K>, Rejected<S>> {
+        if let Trigger::Edge(on_blocking) = trigger {
+            let admitted = self.instance().admit_edge(source.descriptor(), on_blocking);
+            if let Err(error) = admitted {
+                return Err(Rejected { source, error });
+            }
+        }
         let token = self.instance().next_token();
         let flags = interest.flags() | trigger.flags();
         Registered::add(self.instance(), source, S::descriptor, token, flags)

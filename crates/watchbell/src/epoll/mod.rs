@@ -18,11 +18,15 @@
 
 mod exclusive;
 mod flags;
+mod lease;
+mod leases;
 mod registered;
 mod source;
 
 pub use exclusive::{Exclusive, ExclusiveInterest, ExclusiveTarget, Trigger};
 pub use flags::{Interest, Readiness};
+pub use lease::Lease;
+pub use leases::Leases;
 pub(crate) use registered::DescriptorOf;
 pub use registered::{Edge, Level, Mode, Modifiable, Registered};
 pub use source::{Own, Source};
@@ -126,10 +130,7 @@ impl<K: Kernel> Epoll<K> {
     ///
     /// As [`Epoll::new`].
     pub fn on(kernel: K) -> io::Result<Epoll<K>> {
-        let fd = kernel.epoll_create()?;
-        let owner = kernel.process_id();
-        let (next_token, ghosts) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Epoll { instance: Arc::new(Instance { kernel, fd, owner, next_token, ghosts }) })
+        Ok(Epoll { instance: Arc::new(Instance::on(kernel)?) })
     }
 
     /// Watches `source` level-triggered: told at each wait for as long as it is ready.
@@ -159,7 +160,8 @@ impl<K: Kernel> Epoll<K> {
     /// # Errors
     ///
     /// As [`Epoll::level`], and [`Error::Blocking`] where the descriptor is blocking and
-    /// [`OnBlocking::Refuse`] was asked for.
+    /// [`OnBlocking::Refuse`] was asked for. A source that was made non-blocking and is then refused
+    /// by epoll_ctl(2) comes back non-blocking.
     #[doc(alias = "EPOLLET")]
     pub fn edge<S: Source<K>>(
         &self,
@@ -167,7 +169,7 @@ impl<K: Kernel> Epoll<K> {
         interest: Interest,
         on_blocking: OnBlocking,
     ) -> Result<Registered<S, Edge, K>, Rejected<S>> {
-        if let Err(error) = self.instance.ensure_nonblocking(source.descriptor(), on_blocking) {
+        if let Err(error) = self.instance.admit_edge(source.descriptor(), on_blocking) {
             return Err(Rejected { source, error });
         }
         let token = self.instance.next_token();
@@ -204,6 +206,13 @@ impl<K: Kernel> Epoll<K> {
 }
 
 impl<K: Kernel> Instance<K> {
+    fn on(kernel: K) -> io::Result<Instance<K>> {
+        let fd = kernel.epoll_create()?;
+        let owner = kernel.process_id();
+        let (next_token, ghosts) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Instance { kernel, fd, owner, next_token, ghosts })
+    }
+
     pub(crate) fn fd(&self) -> K::Borrowed<'_> {
         K::borrow(&self.fd)
     }
@@ -214,6 +223,13 @@ impl<K: Kernel> Instance<K> {
         } else {
             Err(Error::Forked { owner: self.owner })
         }
+    }
+
+    /// What an edge-triggered source has to pass. The process is looked at first: `O_NONBLOCK` of an
+    /// inherited descriptor is the parent's too, and a forked child must not set it.
+    fn admit_edge(&self, fd: K::Borrowed<'_>, on_blocking: OnBlocking) -> Result<(), Error> {
+        self.check_owner()?;
+        self.ensure_nonblocking(fd, on_blocking)
     }
 
     pub(crate) fn ensure_nonblocking(
@@ -255,6 +271,13 @@ impl<K: Kernel> Instance<K> {
             Error::Os(error)
         })
     }
+
+    /// Counts a registration that nothing can name any more. (In a forked child it is the parent's.)
+    fn count_ghost(&self) {
+        if self.check_owner().is_ok() {
+            self.ghosts.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Events {
@@ -286,6 +309,12 @@ impl Events {
 impl Event {
     pub(crate) fn new((data, flags): (u64, EventFlags)) -> Event {
         Event { token: Token(data), readiness: Readiness::new(flags) }
+    }
+}
+
+impl<K: Kernel> Own<K> for Epoll<K> {
+    fn own_descriptor(&self) -> K::Borrowed<'_> {
+        self.instance.fd()
     }
 }
 

@@ -6,9 +6,8 @@ use super::{Budget, Direction, EventLoop, Handler, Ready, Stats, Stop, TimerId, 
 use crate::Rejected;
 use crate::epoll::{
     Edge, Exclusive, ExclusiveInterest, ExclusiveTarget, Interest, Level, Own, Source, Token,
-    Trigger,
 };
-use crate::kernel::Kernel;
+use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
 use std::io;
 use std::time::{Duration, Instant};
@@ -83,7 +82,8 @@ macro_rules! registrations {
             }
 
             /// As [`add`](Self::add), exclusively: of the loops that watch the same target this way,
-            /// an event wakes one or more. For input only.
+            /// an event wakes one or more. For input only: output that would block ends the source
+            /// with an error, since an exclusive registration cannot be changed to wait for it.
             ///
             /// # Errors
             ///
@@ -231,6 +231,6 @@ registrations!(Turn<'_, D, K>);
 
 /// Exclusive registrations are edge-triggered too: the loop keeps what is left.
 fn exclusive_watch() -> Watch {
-    let flags = ExclusiveInterest::Readable.flags() | Trigger::Edge.flags();
+    let flags = ExclusiveInterest::Readable.flags() | EventFlags::ET;
     Watch::new(Interest::READABLE).with_flags(flags)
 }

@@ -43,7 +43,7 @@ pub enum Refusal {
 
 impl fmt::Display for NotAdmitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} units were not added: {}", self.units, self.reason)
+        write!(f, "an addition of {} was refused: {}", self.units, self.reason)
     }
 }
 
@@ -66,8 +66,8 @@ impl From<NotAdmitted> for io::Error {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Full => f.write_str("the eventfd has no room for them"),
-            Refusal::TooMany => f.write_str("no eventfd can hold that many"),
+            Refusal::Full => f.write_str("the eventfd has no room for it"),
+            Refusal::TooMany => f.write_str("no eventfd can hold that much"),
             Refusal::Os(error) => error.fmt(f),
         }
     }

@@ -22,7 +22,7 @@
 //!   forms wait in poll(2) or epoll(7), retry `EINTR`, and never end before their deadline.
 //! - **One object, many descriptors.** Duplicates, inherited and passed descriptors share the count,
 //!   and the count lives as long as any of them. `O_NONBLOCK` is shared too: whoever clears it, in any
-//!   process, makes every call here block.
+//!   process, makes every call here block. A child that only forks holds the descriptor as well.
 //! - **Receivers compete.** Each unit is taken once; which receiver takes it is not ordered, and a
 //!   later one may overtake one that has waited.
 //! - **A count says how many, nothing else**: not who added, not in what portions, not in which order.

@@ -150,6 +150,12 @@ impl Output {
         self.holds_input
     }
 
+    /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that it
+    /// never passes the mark.
+    pub fn room(&self) -> usize {
+        self.marks.high.saturating_sub(self.queue.len())
+    }
+
     /// Ends the output after what is queued: the next [`flush`](crate::event_loop::Ready::flush)
     /// that leaves the queue empty tells the peer (`SHUT_WR`). So flush after it: with the queue
     /// empty already, nothing else would run the source again.

@@ -1,6 +1,8 @@
 //! What several test programs need: a watchdog, and proof that a thread is blocked.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+pub mod altered;
+pub mod eventfd;
 pub mod habits;
 pub mod sockets;
 

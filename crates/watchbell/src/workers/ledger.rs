@@ -1,0 +1,60 @@
+//! Where every connection has gone.
+
+use std::fmt;
+
+/// The account of the connections that were accepted.
+///
+/// `owned` is counted from what is held, never computed as the difference of the others, so that a
+/// connection which got lost on the way unbalances the account.
+///
+/// ```
+/// use watchbell::workers::Ledger;
+///
+/// let ledger = Ledger { accepted: 12, processed: 10, returned: 1, owned: 1 };
+/// assert!(ledger.balances());
+/// assert_eq!(ledger.to_string(), "accepted=12 processed=10 returned=1 owned=1");
+/// assert!(!Ledger { owned: 0, ..ledger }.balances());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Connections that were accepted.
+    pub accepted: u64,
+    /// Connections that ended by themselves: finished, failed, or refused by the service.
+    pub processed: u64,
+    /// Connections that were closed by the end of the service.
+    pub returned: u64,
+    /// Connections that are open.
+    pub owned: u64,
+}
+
+impl Ledger {
+    /// Whether every accepted connection is in exactly one of the other three.
+    pub fn balances(&self) -> bool {
+        let processed_and_returned = self.processed.checked_add(self.returned);
+        let all = processed_and_returned.and_then(|sum| sum.checked_add(self.owned));
+        all == Some(self.accepted)
+    }
+
+    pub(super) fn sum(mut ledgers: impl Iterator<Item = Ledger>) -> Ledger {
+        ledgers
+            .try_fold(Ledger::default(), Ledger::checked_add)
+            .expect("fewer than 2^64 connections")
+    }
+
+    /// The account of two together. `None`: a count would pass 2^64.
+    pub fn checked_add(self, other: Ledger) -> Option<Ledger> {
+        Some(Ledger {
+            accepted: self.accepted.checked_add(other.accepted)?,
+            processed: self.processed.checked_add(other.processed)?,
+            returned: self.returned.checked_add(other.returned)?,
+            owned: self.owned.checked_add(other.owned)?,
+        })
+    }
+}
+
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ledger { accepted, processed, returned, owned } = self;
+        write!(f, "accepted={accepted} processed={processed} returned={returned} owned={owned}")
+    }
+}

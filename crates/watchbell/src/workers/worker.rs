@@ -1,0 +1,243 @@
+//! One worker: a loop of its own on a thread of its own.
+
+use super::pool::Settings;
+use super::shared::{Phase, Shared};
+use super::{Connection, Counts, Service, WorkerError, WorkerReport};
+use crate::epoll::{Interest, Readiness, Token};
+use crate::event_loop::{Direction, EventLoop, Ready, Turn};
+use crate::kernel::{Linux, Sockets};
+use crate::net::{Address, Listener};
+use crate::sync::Arc;
+use crate::sync::atomic::Ordering;
+use std::fmt;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The state of a worker's loop: the service's own, to which it dereferences, and the worker's.
+pub struct Worker<S, K: Sockets = Linux> {
+    service: S,
+    index: usize,
+    counts: Counts,
+    /// The listeners that this worker still accepts from.
+    listeners: Vec<Token>,
+    draining: bool,
+    shared: Arc<Shared<K>>,
+    /// Every worker of the pool, this one among them.
+    all: Arc<[Arc<Shared<K>>]>,
+}
+
+type WorkerTurn<'run, S, K> = Turn<'run, Worker<S, K>, K>;
+
+impl<S, K: Sockets> Worker<S, K> {
+    /// Which of the pool's workers this is, from 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether the pool is draining: no further connections come, and this one should end when it
+    /// can.
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Forgets a listener that this worker no longer accepts from, and has the worker look whether
+    /// that was the last thing to wait for.
+    fn forget_listener(&mut self, token: Token) {
+        self.listeners.retain(|listener| *listener != token);
+        self.shared.ring();
+    }
+}
+
+/// What is owed when a worker leaves, by its own end or by a panic.
+struct Leaving<K: Sockets> {
+    index: usize,
+    all: Arc<[Arc<Shared<K>>]>,
+}
+
+impl<K: Sockets> Drop for Leaving<K> {
+    /// Everybody who waits for this worker is answered. Every other worker tries its listeners: a
+    /// wake that went to this one alone may have brought connections that it did not accept.
+    fn drop(&mut self) {
+        self.all[self.index].leave();
+        self.all.iter().for_each(|worker| worker.ring());
+    }
+}
+
+/// Runs one worker until the pool is told to end.
+pub(super) fn work<S: Service<K>, K: Sockets>(
+    kernel: K,
+    settings: &Settings,
+    listeners: Vec<Arc<Listener<K>>>,
+    index: usize,
+    all: Arc<[Arc<Shared<K>>]>,
+    make: impl FnOnce() -> S,
+) -> WorkerReport {
+    let _leaving = Leaving { index, all: Arc::clone(&all) };
+    let shared = Arc::clone(&all[index]);
+    let mut worker = Worker {
+        service: make(),
+        index,
+        counts: Counts::default(),
+        listeners: Vec::new(),
+        draining: false,
+        shared: Arc::clone(&shared),
+        all,
+    };
+    let mut events = match set_up(kernel, settings, listeners, &mut worker) {
+        Ok(events) => events,
+        Err(error) => {
+            shared.report_start(Err(error));
+            return WorkerReport::unstarted(index);
+        }
+    };
+    shared.report_start(Ok(()));
+
+    let outcome = events.run_with(&mut worker).map_err(WorkerError::Loop);
+    // What the loop still holds is what this worker owns, if it was stopped in order; nothing after
+    // a failure, which ends its connections.
+    let stats = events.stats();
+    let owned = if outcome.is_ok() { events.tokens_of::<Connection<K>>().len() } else { 0 };
+    if outcome.is_err() {
+        shared.tally.closing.store(true, Ordering::Relaxed);
+        drop(events);
+    }
+    let ledger = shared.tally.ledger(owned);
+    WorkerReport { index, counts: worker.counts, ledger, stats, outcome }
+}
+
+/// A loop that watches the worker's bell and, exclusively, every listener.
+fn set_up<S: Service<K>, K: Sockets>(
+    kernel: K,
+    settings: &Settings,
+    listeners: Vec<Arc<Listener<K>>>,
+    worker: &mut Worker<S, K>,
+) -> io::Result<EventLoop<Worker<S, K>, K>> {
+    let mut events = EventLoop::builder_on(kernel)
+        .budget(settings.budget)
+        .events_a_wait(settings.events_a_wait)
+        .accept_pause(settings.accept_pause)
+        .on_failure(|failure, worker: &mut Worker<S, K>| {
+            let listener = failure.token.filter(|token| worker.listeners.contains(token));
+            if let Some(token) = listener {
+                // Whoever is woken and does not consume all of it wakes the others.
+                worker.forget_listener(token);
+                worker.all.iter().for_each(|other| other.ring());
+            }
+        })
+        .build()?;
+    let bell = Arc::clone(&worker.shared);
+    events.watch(bell, Interest::READABLE, hear)?;
+    for listener in listeners {
+        worker.listeners.push(events.watch_exclusive(listener, accept)?);
+    }
+    Ok(events)
+}
+
+/// Accepts what there is, within the budget; the loop keeps the rest.
+fn accept<S: Service<K>, K: Sockets>(
+    listener: &mut Ready<'_, Arc<Listener<K>>>,
+    turn: &mut WorkerTurn<'_, S, K>,
+) -> io::Result<()> {
+    let woken = listener.readiness() != Readiness::NONE;
+    turn.state().counts.wakes += u64::from(woken);
+    let mut is_empty = true;
+    while let Some((stream, peer)) = listener.accept()? {
+        is_empty = false;
+        let worker = turn.state();
+        worker.counts.accepts += 1;
+        let connection = Connection::new(stream, &worker.shared);
+        admit(connection, peer, turn);
+    }
+    let worker = turn.state();
+    worker.counts.empty_accepts += u64::from(woken && is_empty && listener.is_drained());
+    // The backlog is empty: nobody who connected before the end is left behind.
+    if worker.draining && listener.is_drained() {
+        if let Some(token) = turn.token() {
+            turn.state().forget_listener(token);
+        }
+        return turn.close();
+    }
+    Ok(())
+}
+
+/// Gives a connection to the service. Its failure ends that connection, not the accepting.
+fn admit<S: Service<K>, K: Sockets>(
+    connection: Connection<K>,
+    peer: Address,
+    turn: &mut WorkerTurn<'_, S, K>,
+) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| S::accepted(connection, peer, turn)));
+    let counts = &mut turn.state().counts;
+    match outcome {
+        Ok(Ok(())) => counts.connections += 1,
+        Ok(Err(_)) => counts.refused += 1,
+        Err(_panic) => counts.panics += 1,
+    }
+}
+
+/// The bell was rung: there is an order, somebody asks for the ledger, a connection has ended while
+/// the worker drains, or another worker left connections to accept.
+fn hear<S: Service<K>, K: Sockets>(
+    bell: &mut Ready<'_, Arc<Shared<K>>>,
+    turn: &mut WorkerTurn<'_, S, K>,
+) -> io::Result<()> {
+    while bell.input(|shared| shared.take_rings())?.is_some() {}
+    let shared = Arc::clone(bell.get_ref());
+    match shared.phase() {
+        Phase::Serving => {}
+        Phase::Draining { until } if !turn.state().draining => {
+            turn.state().draining = true;
+            shared.tally.draining.store(true, Ordering::Release);
+            turn.at(until, close_all);
+        }
+        Phase::Draining { .. } => {}
+        Phase::Closing => close_all(turn)?,
+    }
+    for listener in turn.state().listeners.clone() {
+        turn.wake(listener, Direction::Input);
+    }
+    shared.answer(|| shared.tally.ledger(turn.tokens_of::<Connection<K>>().len()));
+    let worker = turn.state();
+    if worker.draining && worker.listeners.is_empty() && shared.tally.all_ended() {
+        turn.stop();
+    }
+    Ok(())
+}
+
+/// Closes what is left, which counts as returned, and ends the worker.
+fn close_all<S: Service<K>, K: Sockets>(turn: &mut WorkerTurn<'_, S, K>) -> io::Result<()> {
+    turn.state().shared.tally.closing.store(true, Ordering::Relaxed);
+    for listener in std::mem::take(&mut turn.state().listeners) {
+        turn.remove(listener);
+    }
+    for connection in turn.tokens_of::<Connection<K>>() {
+        turn.remove(connection);
+    }
+    turn.stop();
+    Ok(())
+}
+
+impl<S, K: Sockets> Deref for Worker<S, K> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.service
+    }
+}
+
+impl<S, K: Sockets> DerefMut for Worker<S, K> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+}
+
+impl<S: fmt::Debug, K: Sockets> fmt::Debug for Worker<S, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .field("service", &self.service)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
