@@ -51,6 +51,9 @@ impl<K: Sockets> Listener<K> {
     /// Takes over a socket that listens already, such as one that a service manager passed, and
     /// makes it non-blocking.
     ///
+    /// The connections that wait in its backlog already were made without `TCP_NODELAY`, and are
+    /// read until `EAGAIN`.
+    ///
     /// # Errors
     ///
     /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`

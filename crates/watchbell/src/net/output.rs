@@ -11,7 +11,8 @@ use std::io::{self, IoSlice};
 /// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
 /// kernel, in order, within bounds.
 ///
-/// It belongs to one connection. The loop writes it out and waits for room only while it holds
+/// It belongs to one connection, for as long as that lasts: the queue that paused an input is the one
+/// that resumes it. The loop writes it out and waits for room only while it holds
 /// something; above the high-water mark the input that fills it is paused, at the low-water mark it
 /// is resumed. It holds no memory while it is empty.
 ///
@@ -23,7 +24,7 @@ use std::io::{self, IoSlice};
 /// assert!(!output.is_above_high_water());
 /// # Ok::<(), watchbell::net::MarksError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Output {
     queue: VecDeque<u8>,
     marks: Marks,
@@ -221,5 +222,17 @@ impl Output {
             self.holds_input = holds;
             holds
         })
+    }
+}
+
+/// How much is queued, not what.
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("len", &self.len())
+            .field("marks", &self.marks)
+            .field("end", &self.end)
+            .field("holds_input", &self.holds_input)
+            .finish()
     }
 }

@@ -102,6 +102,9 @@ impl<S: Socket> Ready<'_, S> {
     /// Whether a connection that was in progress is connected. `None`: not yet; the handler is run
     /// again when that is decided. Once connected, output is watched for only while there is some.
     ///
+    /// It is the edge of output that decides: a stream that is not registered for
+    /// [`WRITABLE`](crate::epoll::Interest::WRITABLE) counts as connected.
+    ///
     /// # Errors
     ///
     /// Why it could not be connected, as

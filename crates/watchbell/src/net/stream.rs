@@ -74,7 +74,8 @@ impl<K: Sockets> Stream<K> {
         Stream::set_up(kernel, fd, address)
     }
 
-    /// Takes over a connected socket and makes it non-blocking.
+    /// Takes over a connected stream socket and makes it non-blocking. A socket that keeps message
+    /// boundaries is none: an empty message would look like end of file.
     ///
     /// # Errors
     ///

@@ -100,3 +100,11 @@ fn e08_the_end_is_due_once_the_queue_is_empty_and_told_once() {
     output.finish();
     assert!(output.is_finished() && !output.has_end_due());
 }
+
+#[test]
+fn e09_a_queue_shows_how_much_it_holds_and_not_what() {
+    let mut output = Output::default();
+    output.push(b"secret");
+    let shown = format!("{output:?}");
+    assert!(shown.contains("len: 6") && !shown.contains("115"), "{shown}");
+}
