@@ -280,3 +280,6 @@ impl Directions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
