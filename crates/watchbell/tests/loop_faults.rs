@@ -17,7 +17,7 @@ use std::time::Duration;
 use support::watchdog;
 use watchbell::epoll::{Interest, OnBlocking, Own, Token};
 use watchbell::event_loop::Direction::{Input, Output};
-use watchbell::event_loop::EventLoop;
+use watchbell::event_loop::{EventLoop, Ready, Turn};
 use watchbell::eventfd::Counter;
 use watchbell::kernel::Kernel;
 use watchbell::{Error, Rejected};
@@ -362,45 +362,23 @@ mod bodies {
     }
 
     pub fn e13_handlers_may_remove_and_add_as_they_like<K: Kernel>(kernel: K) {
-        fn link<K: Kernel>(
-            kernel: K,
-            left: u32,
-        ) -> (
-            Counter<K>,
-            impl FnMut(
-                &mut watchbell::event_loop::Ready<'_, Counter<K>>,
-                &mut watchbell::event_loop::Turn<'_, (), K>,
-            ) -> io::Result<()>
-            + 'static,
-        ) {
-            let counter = Counter::on(kernel.clone(), 1).unwrap();
-            let handler =
-                move |_: &mut watchbell::event_loop::Ready<'_, Counter<K>>,
-                      turn: &mut watchbell::event_loop::Turn<'_, (), K>| {
-                    for token in turn.tokens_of::<Counter<K>>() {
-                        turn.remove(token);
-                    }
-                    if left > 0 {
-                        let (counter, handler) = boxed(kernel.clone(), left - 1);
-                        turn.watch(counter, Interest::READABLE, handler)?;
-                    }
-                    turn.close()
-                };
-            (counter, handler)
-        }
-        type Boxed<K> = Box<
-            dyn FnMut(
-                &mut watchbell::event_loop::Ready<'_, Counter<K>>,
-                &mut watchbell::event_loop::Turn<'_, (), K>,
-            ) -> io::Result<()>,
-        >;
-        fn boxed<K: Kernel>(kernel: K, left: u32) -> (Counter<K>, Boxed<K>) {
-            let (counter, handler) = link(kernel, left);
-            (counter, Box::new(handler))
+        type Handler<K> =
+            Box<dyn FnMut(&mut Ready<'_, Counter<K>>, &mut Turn<'_, (), K>) -> io::Result<()>>;
+        fn link<K: Kernel>(kernel: K, left: u32) -> Handler<K> {
+            Box::new(move |_, turn| {
+                for token in turn.tokens_of::<Counter<K>>() {
+                    turn.remove(token);
+                }
+                if left > 0 {
+                    let counter = Counter::on(kernel.clone(), 1)?;
+                    turn.watch(counter, Interest::READABLE, link(kernel.clone(), left - 1))?;
+                }
+                turn.close()
+            })
         }
         let mut events = EventLoop::on(kernel.clone()).unwrap();
-        let (counter, handler) = boxed(kernel, 100);
-        events.watch(counter, Interest::READABLE, handler).unwrap();
+        let counter = Counter::on(kernel.clone(), 1).unwrap();
+        events.watch(counter, Interest::READABLE, link(kernel, 100)).unwrap();
         rest(&mut events);
         assert_eq!((events.len(), events.stats().runs, events.stats().stale), (0, 101, 0));
     }
