@@ -15,7 +15,9 @@
 //!
 //! A direction that is ready, wanted, and neither paused nor ended makes its source runnable. That
 //! is one of the three states that an edge may leave behind, and there is no fourth: *the boundary
-//! was reached*, *the source is terminal*, or *it is runnable or explicitly paused*.
+//! was reached*, *the source is terminal*, or *it is runnable or explicitly paused*. (A handler that
+//! leaves its input alone while its output is blocked has paused it, until the edge of room that is
+//! then watched for.)
 
 use crate::epoll::{Interest, Readiness};
 
@@ -42,7 +44,7 @@ pub(crate) enum After {
 }
 
 /// The account of one source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Directions {
     input: Account,
     output: Account,
@@ -54,7 +56,7 @@ pub(crate) struct Directions {
 }
 
 /// The account of one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Account {
     /// No operation has met the boundary since the last edge.
     ready: bool,
@@ -63,8 +65,9 @@ struct Account {
     /// An operation was refused or cut short: run the source once the direction is ready (again).
     pending: bool,
     paused: bool,
-    /// The standing interest has a reason: an edge, an operation or a resume, and no idle run since.
-    /// Of input it always has; room for output that is made no use of is kept, but not run for.
+    /// The standing interest has a reason: an edge, an operation or a resume, and since then no run
+    /// that made no use of it. What is made no use of is kept, but not run for: room for output when
+    /// there is nothing to write, and input while output is blocked.
     wanted: bool,
     /// Paused until a timer ends it, which takes no other pause back.
     rests: bool,
@@ -130,6 +133,7 @@ impl Directions {
         self.input.ready |= input || readiness.is_peer_closed() || ended;
         self.output.ready |= readiness.is_writable() || ended;
         self.output.wanted |= readiness.is_writable() || ended;
+        self.input.wanted = true;
         self.hangup |= readiness.is_peer_closed() || ended;
         self.told |= ended;
     }
@@ -144,9 +148,11 @@ impl Directions {
         self.told = false;
     }
 
-    /// A run has ended in which no operation came to anything: there is nothing to write.
-    pub(crate) fn end_idle_run(&mut self) {
-        self.output.wanted = false;
+    /// A run has ended. If no operation came to anything, there is nothing to write, or no room for
+    /// what reading would bring.
+    pub(crate) fn end_run(&mut self, worked: bool) {
+        self.output.wanted &= worked;
+        self.input.wanted = worked || !self.is_blocked();
     }
 
     /// A run of a level-triggered source has ended: the kernel tells again of all that is left, so
@@ -199,10 +205,8 @@ impl Directions {
     }
 
     pub(crate) fn resume(&mut self, direction: Direction) {
-        let account = self.account(direction);
-        account.paused = false;
-        account.rests = false;
-        account.wanted = true;
+        self.account(direction).paused = false;
+        self.end_rest(direction);
     }
 
     pub(crate) fn rest(&mut self, direction: Direction) {
@@ -210,17 +214,17 @@ impl Directions {
     }
 
     pub(crate) fn end_rest(&mut self, direction: Direction) {
-        let account = self.account(direction);
-        account.rests = false;
-        account.wanted = true;
+        self.account(direction).rests = false;
+        self.account(direction).wanted = true;
+        self.input.wanted = true;
     }
 
     /// Takes a direction for ready on the word of somebody else than the kernel. It costs one
     /// operation at most if that was wrong.
     pub(crate) fn wake(&mut self, direction: Direction) {
-        let account = self.account(direction);
-        account.ready = true;
-        account.wanted = true;
+        self.account(direction).ready = true;
+        self.account(direction).wanted = true;
+        self.input.wanted = true;
     }
 
     /// Nothing is tried any more until somebody resumes.

@@ -7,7 +7,7 @@
 use super::Direction::{Input, Output};
 use super::*;
 use crate::kernel::EventFlags;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 const DIRECTIONS: [Direction; 2] = [Input, Output];
 
@@ -36,7 +36,7 @@ enum Outcome {
 }
 
 /// What the account is held against.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Witness {
     running: bool,
     /// An operation of this run came to something.
@@ -50,11 +50,11 @@ struct Witness {
     rests: [bool; 2],
     /// An operation was refused or cut short and no later one has succeeded.
     wishes: [bool; 2],
-    /// Room for output that an idle run has made no use of.
-    declined: bool,
+    /// A direction's readiness that an idle run has made no use of.
+    declined: [bool; 2],
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct State {
     is_level: bool,
     account: Directions,
@@ -113,10 +113,10 @@ impl State {
                 (witness.running, witness.worked) = (true, false);
             }
             Step::RunEnds => {
-                if !witness.worked {
-                    account.end_idle_run();
-                    witness.declined = true;
-                }
+                account.end_run(witness.worked);
+                let is_blocked = witness.wishes[Output as usize] && !account.is_ready(Output);
+                witness.declined[Input as usize] = !witness.worked && is_blocked;
+                witness.declined[Output as usize] |= !witness.worked;
                 if *is_level {
                     account.end_level_run();
                 }
@@ -145,17 +145,20 @@ impl State {
                 account.resume(direction);
                 witness.paused[direction as usize] = false;
                 witness.rests[direction as usize] = false;
-                witness.declined &= direction == Input;
+                witness.declined[direction as usize] = false;
+                witness.declined[Input as usize] = false;
             }
             Step::EndRest(direction) => {
                 account.end_rest(direction);
                 witness.rests[direction as usize] = false;
-                witness.declined &= direction == Input;
+                witness.declined[direction as usize] = false;
+                witness.declined[Input as usize] = false;
             }
             Step::Wake(direction) => {
                 account.wake(direction);
                 witness.owed[direction as usize] = true;
-                witness.declined &= direction == Input;
+                witness.declined[direction as usize] = false;
+                witness.declined[Input as usize] = false;
             }
         }
         Some(self)
@@ -176,7 +179,7 @@ impl State {
             let stopped = witness.paused[index]
                 || witness.rests[index]
                 || direction == Input && witness.ended;
-            let declined = direction == Output && witness.declined;
+            let declined = witness.declined[index];
             let wanted = asked.contains(interest) && !declined || witness.wishes[index];
             let watched = account.armed_level(asked).contains(interest);
             assert!(!watched || !stopped && wanted, "watched for nothing: {self:?}");
@@ -200,7 +203,7 @@ impl State {
                 Input => asked.contains(Interest::READABLE),
                 Output => asked.contains(Interest::WRITABLE),
             };
-            let declined = direction == Output && witness.declined;
+            let declined = witness.declined[index];
             let wanted = standing && !declined || witness.wishes[index];
 
             assert!(ready || ended || !witness.owed[index], "an edge was forgotten: {self:?}");
@@ -215,6 +218,10 @@ impl State {
                     Output => armed.contains(Interest::WRITABLE),
                 };
                 assert!(watched, "nobody will tell: {self:?}");
+            }
+            if direction == Input && declined {
+                let armed = account.armed(asked);
+                assert!(armed.contains(Interest::WRITABLE), "it waits for nothing: {self:?}");
             }
             if direction == Output && !standing && !witness.wishes[index] {
                 let armed = account.armed(asked);
@@ -253,14 +260,15 @@ impl Witness {
         }
         if ends || flags.contains(EventFlags::OUT) {
             self.owed[Output as usize] = true;
-            self.declined = false;
+            self.declined[Output as usize] = false;
         }
+        self.declined[Input as usize] = false;
         self.hangup |= ends || flags.contains(EventFlags::RDHUP);
     }
 
     fn tried(&mut self, direction: Direction, outcome: Option<Outcome>) {
         let index = direction as usize;
-        self.declined &= direction == Input;
+        self.declined[index] = false;
         match outcome {
             None | Some(Outcome::NoBudget) => self.wishes[index] = true,
             Some(Outcome::Failed) => {}
@@ -288,14 +296,14 @@ impl Witness {
 fn explore(asked: Interest, is_level: bool) -> usize {
     let steps = steps();
     let start = State::new(asked, is_level);
-    let mut seen = HashMap::from([(format!("{start:?}"), ())]);
+    let mut seen = HashSet::from([start]);
     let mut next = vec![start];
     while let Some(state) = next.pop() {
         state.check(asked);
         state.check_rest();
         for step in &steps {
             let Some(after) = state.after(*step) else { continue };
-            if seen.insert(format!("{after:?}"), ()).is_none() {
+            if seen.insert(after) {
                 next.push(after);
             }
         }
