@@ -39,7 +39,7 @@ fn counting() -> (Counting<Linux>, Loop) {
 }
 
 #[test]
-fn d05_a_loop_costs_its_instance_its_bell_and_one_registration() {
+fn e01_a_loop_costs_its_instance_its_bell_and_one_registration() {
     let kernel = Counting::new(Linux);
     let events: Loop = EventLoop::on(kernel.clone()).unwrap();
     let looks = 2; // the owner is noted, and looked at for the registration

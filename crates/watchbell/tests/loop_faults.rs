@@ -519,6 +519,53 @@ mod modes {
     }
 }
 
+/// A paused level-triggered source with a hang-up, and an exclusive one with a connection to accept.
+#[test]
+fn e13_a_healing_keeps_each_mode_and_wakes_no_paused_source_for_ever() {
+    watchdog(|| {
+        let (mut events, failures) = reporting(EventLoop::builder());
+        let (reader, writer) = io::pipe().unwrap();
+        let ended = counted();
+        let seen = Rc::clone(&ended);
+        let pipe = events.add_level(reader, Interest::READABLE, move |pipe, turn| {
+            if pipe.read(&mut [0; 16])? == Some(0) {
+                seen.bump();
+                turn.close()?;
+            }
+            Ok(())
+        });
+        let pipe = pipe.unwrap();
+        events.pause(pipe, Input);
+        drop(writer);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepted = counted();
+        let seen = Rc::clone(&accepted);
+        let exclusive = events.add_exclusive(listener, move |listener, _| {
+            while listener.accept()?.is_some() {
+                seen.bump();
+            }
+            Ok(())
+        });
+        exclusive.unwrap();
+        let counter = Counter::new(1).unwrap();
+        let replaced = events.add(counter, Interest::READABLE, |counter, _| {
+            *counter.get_mut() = Counter::new(0)?;
+            Ok(())
+        });
+        replaced.unwrap();
+        rest(&mut events);
+        assert_eq!((events.stats().healed, failures.borrow().len()), (1, 1), "{failures:?}");
+        assert!(events.stats().runs < 10, "{:?}", events.stats());
+
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        looped::drive(&mut events, || accepted.get() == 1);
+        events.resume(pipe, Input);
+        rest(&mut events);
+        assert_eq!((ended.get(), failures.borrow().len()), (1, 1), "{failures:?}");
+    });
+}
+
 /// A source with a descriptor that the handler can point at another file under the same number.
 struct Pointed(OwnedFd);
 
