@@ -63,7 +63,7 @@ struct Serve {
     #[arg(value_parser = value_parser!(u32).range(1..=1 << 30))]
     high_water: u32,
 
-    /// Bytes that still wait for it when the server starts reading again; at most --high-water
+    /// Bytes that still wait for it when the server starts reading again; less than --high-water
     #[arg(long, value_name = "BYTES", default_value = "65536", allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(0..=1 << 30))]
     low_water: u32,
@@ -137,7 +137,7 @@ fn first_paragraph(text: &str) -> String {
 fn settings(serve: Serve) -> Result<Settings> {
     let (low, high) = (serve.low_water as usize, serve.high_water as usize);
     let marks = Marks::new(low, high).map_err(|_| {
-        anyhow!("--high-water {high} is below --low-water {low}: reading would never start again")
+        anyhow!("--high-water {high} is not above --low-water {low}: reading would flutter")
     })?;
     Ok(Settings {
         listen: endpoints(&serve.listen)?,
@@ -230,11 +230,11 @@ mod tests {
     fn every_flag_reaches_the_settings() {
         let settings = settings_of(
             "watchbell serve --listen 127.0.0.1:0 --listen unix:/tmp/s --workers 3 --budget 4096 \
-             --backlog 5 --high-water 10 --low-water 10 --drain 0.25",
+             --backlog 5 --high-water 10 --low-water 9 --drain 0.25",
         );
         assert_eq!(settings.listen.len(), 2);
         assert_eq!((settings.workers.get(), settings.budget, settings.backlog), (3, 4096, 5));
-        assert_eq!(settings.marks, Marks::new(10, 10).unwrap());
+        assert_eq!(settings.marks, Marks::new(9, 10).unwrap());
         assert_eq!(settings.drain, Duration::from_millis(250));
     }
 
@@ -254,6 +254,7 @@ mod tests {
             "watchbell serve --high-water 0",
             "watchbell serve --high-water 4294967296",
             "watchbell serve --high-water 1000 --low-water 1001",
+            "watchbell serve --high-water 1000 --low-water 1000",
             "watchbell serve --drain -1",
             "watchbell serve --drain nan",
             "watchbell serve --drain inf",

@@ -82,8 +82,9 @@ impl<D, K: Kernel> Builder<D, K> {
         self
     }
 
-    /// After how many runs in a row without an operation a source is suspended and reported as
-    /// [`Reason::Ignored`](super::Reason::Ignored) (default 64).
+    /// After how many runs in a row without an operation that succeeded or met the boundary a
+    /// source is suspended and reported as [`Reason::Ignored`](super::Reason::Ignored) (default
+    /// 64).
     ///
     /// # Panics
     ///

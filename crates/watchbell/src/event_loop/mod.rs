@@ -11,7 +11,8 @@
 //!
 //! - the boundary was reached: `EAGAIN`, or the kernel's own word that nothing is left;
 //! - the source is terminal: end of file or an error;
-//! - it is in the queue of runnable sources, or it is paused by somebody's explicit word.
+//! - it is in the queue of runnable sources, or it is paused: by somebody's explicit word, or by a
+//!   handler that leaves its input alone while its output is blocked, until there is room.
 //!
 //! # Turns
 //!
@@ -37,7 +38,9 @@
 //!
 //! A loop belongs to the process that made it. In a forked child, [`EventLoop::run`] and
 //! [`EventLoop::add`] refuse with [`Error::Forked`], and dropping the loop does not touch the
-//! interest list, which is the parent's.
+//! interest list, which is the parent's. The process is looked at when a run begins and when a
+//! registration changes, not in each turn: a handler that forks has to end the child's part by exec
+//! or exit, and not by returning.
 //!
 //! # Example
 //!

@@ -62,7 +62,9 @@ macro_rules! registrations {
             }
 
             /// As [`add`](Self::add), level-triggered: the kernel tells at each wait of what is
-            /// left. For sources whose readiness another library consumes in its own way.
+            /// left. For sources whose readiness another library consumes in its own way; it is
+            /// called in [`Ready::input`] and [`Ready::output`], so that a handler that uses its
+            /// source can be told from one that ignores it.
             ///
             /// # Errors
             ///

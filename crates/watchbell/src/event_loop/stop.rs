@@ -12,6 +12,8 @@ use std::fmt;
 /// flag that could say that it was not needed. The loop ends the turn that it is in, so that
 /// nothing which was fetched is dropped.
 ///
+/// The eventfd is shared with forked children: a stop in a child stops the parent's loop.
+///
 /// ```
 /// use std::thread;
 /// use watchbell::event_loop::EventLoop;

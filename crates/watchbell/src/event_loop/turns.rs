@@ -121,9 +121,7 @@ impl<D, K: Kernel> Core<D, K> {
             return self.close(token);
         }
         tenant.directions = run.directions;
-        if run.operations == 0 {
-            tenant.directions.end_idle_run();
-        }
+        tenant.directions.end_run(run.operations > 0);
         if tenant.entry.as_ref().is_some_and(|entry| entry.is_level()) {
             tenant.directions.end_level_run();
         }

@@ -1,10 +1,10 @@
 //! The kernel's word on what is left to read: `TCP_INQ` and `SO_INQ`.
 //!
 //! A short read does not say that a socket is drained: it also comes before an end of file that
-//! arrived in the same edge, before a message that carries descriptors, and at the urgent mark. With
-//! these two options `recvmsg(2)` says how many bytes are left, and for TCP counts a pending end of
-//! file as one. rustix has no such control message, so this module calls the C library itself. It is
-//! the only place in this crate where `unsafe` is allowed.
+//! arrived in the same edge, before a message that carries descriptors, and at the urgent mark.
+//! With these two options `recvmsg(2)` says how many bytes are left, and for TCP counts a pending
+//! end of file as one. rustix has no such control message, so this module calls the C library
+//! itself. It is the only place in this crate where `unsafe` is allowed.
 //!
 //! [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html),
 //! [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html),
@@ -39,8 +39,8 @@ const SCM_PIDFD: libc::c_int = 4;
 #[repr(C, align(8))]
 struct Control([u8; 24]);
 
-/// Switches the report of a TCP socket on, and of the connections that it will accept. `false`: this
-/// kernel has none.
+/// Switches the report of a TCP socket on, and of the connections that it will accept. `false`:
+/// this kernel has none.
 pub(super) fn enable_tcp(socket: BorrowedFd<'_>) -> bool {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_INQ)
 }
@@ -89,8 +89,8 @@ pub(super) fn recv(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Receive
 ///
 /// # Safety
 ///
-/// `message` is as a successful recvmsg(2) left it, its control buffer is alive, and the descriptors
-/// in it are nobody's yet.
+/// `message` is as a successful recvmsg(2) left it, its control buffer is alive, and the
+/// descriptors in it are nobody's yet.
 unsafe fn take_control(message: &libc::msghdr) -> Option<usize> {
     let mut left = None;
     // SAFETY: `message` is as recvmsg(2) left it, its control buffer is still alive.

@@ -129,8 +129,8 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
     /// handler is run again when there is.
     ///
     /// A Unix-domain receiver whose queue is full is a case apart. The kernel tells of room in our
-    /// own queue only, and does so after each refused attempt: the handler is run each turn until the
-    /// receiver has read. If that may take long, let the output [`rest`](Ready::rest).
+    /// own queue only, and does so after each refused attempt: the handler is run each turn until
+    /// the receiver has read. If that may take long, let the output [`rest`](Ready::rest).
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use std::io::{self, IoSlice};
 /// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
 /// kernel, in order, within bounds.
 ///
-/// It belongs to one connection, for as long as that lasts: the queue that paused an input is the one
-/// that resumes it. The loop writes it out and waits for room only while it holds
+/// It belongs to one connection, for as long as that lasts: the queue that paused an input is the
+/// one that resumes it. The loop writes it out and waits for room only while it holds
 /// something; above the high-water mark the input that fills it is paused, at the low-water mark it
 /// is resumed. It holds no memory while it is empty.
 ///
