@@ -11,6 +11,7 @@ use crate::sync::Arc;
 use crate::sync::atomic::Ordering;
 use std::fmt;
 use std::io;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -167,7 +168,8 @@ fn admit<S: Service<K>, K: Sockets>(
     peer: Address,
     turn: &mut WorkerTurn<'_, S, K>,
 ) {
-    let outcome = catch_unwind(AssertUnwindSafe(|| S::accepted(connection, peer, turn)));
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| S::accepted(connection, peer, &mut turn.of_no_source())));
     let counts = &mut turn.state().counts;
     match outcome {
         Ok(Ok(())) => counts.connections += 1,
@@ -194,9 +196,9 @@ fn hear<S: Service<K>, K: Sockets>(
         Phase::Draining { .. } => {}
         Phase::Closing => close_all(turn)?,
     }
-    for listener in turn.state().listeners.clone() {
-        turn.wake(listener, Direction::Input);
-    }
+    let mut listeners = mem::take(&mut turn.state().listeners);
+    listeners.retain(|listener| turn.wake(*listener, Direction::Input));
+    turn.state().listeners = listeners;
     shared.answer(|| shared.tally.ledger(turn.tokens_of::<Connection<K>>().len()));
     let worker = turn.state();
     if worker.draining && worker.listeners.is_empty() && shared.tally.all_ended() {
@@ -208,7 +210,7 @@ fn hear<S: Service<K>, K: Sockets>(
 /// Closes what is left, which counts as returned, and ends the worker.
 fn close_all<S: Service<K>, K: Sockets>(turn: &mut WorkerTurn<'_, S, K>) -> io::Result<()> {
     turn.state().shared.tally.closing.store(true, Ordering::Relaxed);
-    for listener in std::mem::take(&mut turn.state().listeners) {
+    for listener in mem::take(&mut turn.state().listeners) {
         turn.remove(listener);
     }
     for connection in turn.tokens_of::<Connection<K>>() {
