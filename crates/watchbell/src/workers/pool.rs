@@ -81,7 +81,7 @@ impl<K: Sockets> Workers<K> {
         let threads = std::mem::take(&mut self.threads);
         let workers = threads.into_iter().enumerate().map(|(index, thread)| {
             thread.join().unwrap_or_else(|_panic| {
-                // Its unwinding has closed all that the loop held.
+                // The service panicked in its making or its end; its unwinding has closed the rest.
                 let ledger = self.control.workers[index].tally.ledger(0);
                 let unstarted = WorkerReport::unstarted(index);
                 WorkerReport { ledger, outcome: Err(WorkerError::Panicked), ..unstarted }

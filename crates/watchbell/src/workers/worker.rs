@@ -94,17 +94,15 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
     };
     shared.report_start(Ok(()));
 
-    let outcome = events.run_with(&mut worker).map_err(WorkerError::Loop);
-    // What the loop still holds is what this worker owns, if it was stopped in order; nothing after
-    // a failure, which ends its connections.
-    let stats = events.stats();
-    let owned = if outcome.is_ok() { events.tokens_of::<Connection<K>>().len() } else { 0 };
-    if outcome.is_err() {
-        shared.tally.closing.store(true, Ordering::Relaxed);
-        drop(events);
-    }
-    let ledger = shared.tally.ledger(owned);
-    WorkerReport { index, counts: worker.counts, ledger, stats, outcome }
+    let outcome = match catch_unwind(AssertUnwindSafe(|| events.run_with(&mut worker))) {
+        Ok(ended) => ended.map_err(WorkerError::Loop),
+        Err(_panic) => Err(WorkerError::Panicked),
+    };
+    let (stats, counts) = (events.stats(), worker.counts);
+    // However it ended, that ends what the worker still holds.
+    shared.tally.closing.store(true, Ordering::Relaxed);
+    drop((events, worker));
+    WorkerReport { index, counts, ledger: shared.tally.ledger(0), stats, outcome }
 }
 
 /// A loop that watches the worker's bell and, exclusively, every listener.
