@@ -4,7 +4,7 @@ use super::pool::Settings;
 use super::shared::{Phase, Shared};
 use super::{Connection, Counts, Service, WorkerError, WorkerReport};
 use crate::epoll::{Interest, Readiness, Token};
-use crate::event_loop::{Direction, EventLoop, Ready, Turn};
+use crate::event_loop::{Direction, EventLoop, Ready, TimerId, Turn};
 use crate::kernel::{Linux, Sockets};
 use crate::net::{Address, Listener};
 use crate::sync::Arc;
@@ -14,6 +14,7 @@ use std::io;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 /// The state of a worker's loop: the service's own, to which it dereferences, and the worker's.
 pub struct Worker<S, K: Sockets = Linux> {
@@ -22,7 +23,8 @@ pub struct Worker<S, K: Sockets = Linux> {
     counts: Counts,
     /// The listeners that this worker still accepts from.
     listeners: Vec<Token>,
-    draining: bool,
+    /// When a drain ends at the latest, and the timer that sees to it. `None`: nobody has ordered one.
+    deadline: Option<(Instant, TimerId)>,
     shared: Arc<Shared<K>>,
     /// Every worker of the pool, this one among them.
     all: Arc<[Arc<Shared<K>>]>,
@@ -39,7 +41,7 @@ impl<S, K: Sockets> Worker<S, K> {
     /// Whether the pool is draining: no further connections come, and this one should end when it
     /// can.
     pub fn is_draining(&self) -> bool {
-        self.draining
+        self.deadline.is_some()
     }
 
     /// Forgets a listener that this worker no longer accepts from, and has the worker look whether
@@ -81,7 +83,7 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
         index,
         counts: Counts::default(),
         listeners: Vec::new(),
-        draining: false,
+        deadline: None,
         shared: Arc::clone(&shared),
         all,
     };
@@ -151,7 +153,7 @@ fn accept<S: Service<K>, K: Sockets>(
     let worker = turn.state();
     worker.counts.empty_accepts += u64::from(woken && is_empty && listener.is_drained());
     // The backlog is empty: nobody who connected before the end is left behind.
-    if worker.draining && listener.is_drained() {
+    if worker.is_draining() && listener.is_drained() {
         if let Some(token) = turn.token() {
             turn.state().forget_listener(token);
         }
@@ -186,12 +188,7 @@ fn hear<S: Service<K>, K: Sockets>(
     let shared = Arc::clone(bell.get_ref());
     match shared.phase() {
         Phase::Serving => {}
-        Phase::Draining { until } if !turn.state().draining => {
-            turn.state().draining = true;
-            shared.tally.draining.store(true, Ordering::Release);
-            turn.at(until, close_all);
-        }
-        Phase::Draining { .. } => {}
+        Phase::Draining { until } => drain(until, turn),
         Phase::Closing => close_all(turn)?,
     }
     let mut listeners = mem::take(&mut turn.state().listeners);
@@ -199,10 +196,25 @@ fn hear<S: Service<K>, K: Sockets>(
     turn.state().listeners = listeners;
     shared.answer(|| shared.tally.ledger(turn.tokens_of::<Connection<K>>().len()));
     let worker = turn.state();
-    if worker.draining && worker.listeners.is_empty() && shared.tally.all_ended() {
+    if worker.is_draining() && worker.listeners.is_empty() && shared.tally.all_ended() {
         turn.stop();
     }
     Ok(())
+}
+
+/// From now on the worker ends with its last connection, and at `until` at the latest.
+fn drain<S: Service<K>, K: Sockets>(until: Instant, turn: &mut WorkerTurn<'_, S, K>) {
+    let before = turn.state().deadline;
+    if before.is_some_and(|(due, _)| due == until) {
+        return;
+    }
+    if let Some((_, timer)) = before {
+        turn.cancel(timer);
+    }
+    let timer = turn.at(until, close_all);
+    let worker = turn.state();
+    worker.deadline = Some((until, timer));
+    worker.shared.tally.draining.store(true, Ordering::SeqCst);
 }
 
 /// Closes what is left, which counts as returned, and ends the worker.
