@@ -46,7 +46,7 @@ pub fn observe<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> 
 impl<T> Observed<T> {
     /// As [`wait_until_blocked`], for this thread.
     pub fn wait_until_blocked(&self) {
-        wait_until_blocked(self.tid);
+        assert!(wait_until_blocked(self.tid), "the thread is alive: it is being watched");
     }
 
     pub fn is_finished(&self) -> bool {
@@ -63,32 +63,33 @@ pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Returns once the thread `tid` sleeps in the kernel and stays there for a while.
+/// Returns once the thread `tid` sleeps in the kernel and stays there for a while. `false`: it has
+/// ended instead.
 ///
 /// A thread sleeps for moments in other places too (a lock, a page fault), so it has to be seen
 /// asleep in many looks in a row, in a wait, without having run between them.
-pub fn wait_until_blocked(tid: i32) {
+pub fn wait_until_blocked(tid: i32) -> bool {
     let mut asleep = 0;
-    let mut before = switches(tid);
+    let mut before = None;
     while asleep < 20 {
         thread::sleep(Duration::from_millis(1));
-        let now = switches(tid);
-        asleep = if state(tid) == 'S' && now == before { asleep + 1 } else { 0 };
-        before = now;
+        let (Some(state), Some(switches)) = (state(tid), switches(tid)) else { return false };
+        let switches = Some(switches);
+        asleep = if state == 'S' && switches == before { asleep + 1 } else { 0 };
+        before = switches;
     }
+    true
 }
 
 /// The state letter of proc_pid_stat(5).
-fn state(tid: i32) -> char {
-    let path = format!("/proc/self/task/{tid}/stat");
-    let stat = std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
+fn state(tid: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
     let after_name = stat.rsplit(") ").next().expect("the name ends with a parenthesis");
-    after_name.chars().next().expect("the state follows the name")
+    Some(after_name.chars().next().expect("the state follows the name"))
 }
 
 /// How often the thread was switched out, of its own accord or not.
-fn switches(tid: i32) -> String {
-    let path = format!("/proc/self/task/{tid}/status");
-    let status = std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
-    status.lines().filter(|line| line.contains("ctxt_switches")).collect()
+fn switches(tid: i32) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/status")).ok()?;
+    Some(status.lines().filter(|line| line.contains("ctxt_switches")).collect())
 }

@@ -166,10 +166,10 @@ impl<K: Sockets> Pool<K> {
         TcpStream::connect(self.address).unwrap()
     }
 
-    /// Returns once every worker is asleep: whatever has happened, it is dealt with.
+    /// Returns once every worker is asleep, or has ended: whatever has happened, it is dealt with.
     pub fn wait_until_idle(&self) {
         let threads = self.rules.threads.lock().unwrap().clone();
-        threads.into_iter().for_each(wait_until_blocked);
+        threads.into_iter().for_each(|thread| _ = wait_until_blocked(thread));
     }
 
     /// Ends the pool in order, which its connections must do by themselves.
