@@ -2,11 +2,10 @@
 #![allow(clippy::print_stdout)]
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, thread, time::Duration};
 use watchbell::epoll::Interest;
 use watchbell::event_loop::{EventLoop, Ready, Signals, Turn};
 use watchbell::net::{Address, Listener, Output};
-use watchbell::sync::thread;
 use watchbell::workers::{Connection, Service, Worker, Workers};
 
 struct Echo;
@@ -36,8 +35,7 @@ fn echo(connection: &mut Ready<'_, Connection>, output: &mut Output) -> io::Resu
         }
         connection.send(output, &buf[..read])?;
     }
-    connection.flush(output)?;
-    Ok(())
+    connection.flush(output).map(drop)
 }
 
 fn main() -> io::Result<()> {
