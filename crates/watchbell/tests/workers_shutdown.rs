@@ -259,7 +259,7 @@ fn d10_cost_body<K: Sockets>(kernel: Counting<K>) {
 #[test]
 fn d10_orders_race_with_clients_and_with_each_other() {
     watchdog(|| {
-        for round in 0..250 {
+        for round in 0..1000 {
             d10_race_body(Linux, round);
         }
     });
@@ -275,7 +275,7 @@ fn d10_race_body<K: Sockets>(kernel: K, round: u64) {
             for _ in 0..4 {
                 if let Ok(mut client) = TcpStream::connect(address) {
                     let _ = client.write_all(b"x");
-                    if round % 2 == 0 {
+                    if round.is_multiple_of(2) {
                         wait_for_close_or_bytes(&client);
                     }
                 }
@@ -285,7 +285,7 @@ fn d10_race_body<K: Sockets>(kernel: K, round: u64) {
             let control = control.clone();
             scope.spawn(move || match (order + round) % 4 {
                 0 => control.drain(Duration::from_millis(round % 3)),
-                1 if round % 5 == 0 => control.close(),
+                1 if round.is_multiple_of(5) => control.close(),
                 2 => control.drain(Duration::from_millis(1)),
                 _ => assert!(control.ledger().balances()),
             });

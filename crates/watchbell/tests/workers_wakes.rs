@@ -14,9 +14,11 @@ mod support;
 use pool::{Act, FAIL, Gate, PANIC, Pool, end, exchange, loopback, wait_for_close};
 use rigged::Rigged;
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::num::NonZeroUsize;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -340,6 +342,37 @@ fn x11_loop_body<K: Sockets>(kernel: K) {
     let (client, started) = two_workers(kernel, |_| Fragile { is_broken: false });
     let error = started.map(drop).unwrap_err();
     assert_eq!(Errno::from_io_error(&error), Some(Errno::MFILE));
+    wait_for_close(client);
+}
+
+#[test]
+fn x11_a_thread_that_cannot_be_started_fails_the_start_and_ends_the_others() {
+    const NAME: &str = "x11_a_thread_that_cannot_be_started_fails_the_start_and_ends_the_others";
+    const IN_CHILD: &str = "WATCHBELL_TEST_WITHOUT_MEMORY";
+    if std::env::var_os(IN_CHILD).is_some() {
+        return start_more_workers_than_there_is_memory_for();
+    }
+    // In a process of its own: the limit holds for all of its threads.
+    let program = std::env::current_exe().unwrap();
+    let mut child = Command::new(program);
+    child.args(["--exact", NAME, "--test-threads", "1"]).env(IN_CHILD, "1");
+    let output = watchdog(move || child.output().unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Room for some stacks of two MiB, and not for all.
+fn start_more_workers_than_there_is_memory_for() {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let used: u64 = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+    let limit = Rlimit { current: Some(used + (200 << 20)), maximum: None };
+    setrlimit(Resource::As, limit).unwrap();
+    let listener = Listener::bind(&loopback(), 16).unwrap();
+    let client = TcpStream::connect(pool::inet(&listener)).unwrap();
+    let many = NonZeroUsize::new(1024).unwrap();
+    let started =
+        Workers::builder().workers(many).listener(listener).start(|_| Fragile { is_broken: false });
+    let error = started.map(drop).unwrap_err();
+    assert_eq!(Errno::from_io_error(&error), Some(Errno::AGAIN), "of pthread_create(3)");
     wait_for_close(client);
 }
 

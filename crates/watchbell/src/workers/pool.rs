@@ -190,7 +190,7 @@ impl<K: Sockets> Control<K> {
     /// The ledger of all workers, each of which counts what it holds between two of its turns.
     ///
     /// It waits for a turn of each; a worker that has ended answers at once. It must not be called
-    /// from a worker.
+    /// from a worker, which would wait for itself, for ever.
     ///
     /// # Panics
     ///
