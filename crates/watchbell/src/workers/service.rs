@@ -12,7 +12,8 @@ pub trait Service<K: Sockets = Linux>: Sized + 'static {
     /// it goes into the worker's loop, by [`Turn::watch`], with a handler. Dropped, it is closed
     /// and counted as processed.
     ///
-    /// The worker's state is `turn.state()`.
+    /// The worker's state is `turn.state()`. No source's handler is running: the listener is the
+    /// pool's, and `turn.close()` does nothing.
     ///
     /// # Errors
     ///

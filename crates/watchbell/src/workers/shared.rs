@@ -66,9 +66,9 @@ impl Tally {
     /// long as its connections stay there.
     pub(super) fn ledger(&self, owned: usize) -> Ledger {
         Ledger {
-            accepted: self.accepted.load(Ordering::Acquire),
-            processed: self.processed.load(Ordering::Acquire),
-            returned: self.returned.load(Ordering::Acquire),
+            accepted: self.accepted.load(Ordering::SeqCst),
+            processed: self.processed.load(Ordering::SeqCst),
+            returned: self.returned.load(Ordering::SeqCst),
             owned: owned as u64,
         }
     }
@@ -171,11 +171,16 @@ impl<K: Sockets> Shared<K> {
 
     /// A connection of this worker's is being closed.
     pub(super) fn end_connection(&self) {
-        let closing = self.tally.closing.load(Ordering::Relaxed);
-        let count = if closing { &self.tally.returned } else { &self.tally.processed };
-        count.fetch_add(1, Ordering::Release);
-        // The worker may be asleep, waiting for the last one.
-        if self.tally.draining.load(Ordering::Acquire) {
+        let tally = &self.tally;
+        if tally.closing.load(Ordering::Relaxed) {
+            tally.returned.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
+        tally.processed.fetch_add(1, Ordering::SeqCst);
+        // The worker may be asleep, waiting for the last one. We count, then look whether it drains;
+        // it says that it drains, then looks at the counts. In the one order of all four, whichever
+        // comes second sees the other.
+        if tally.draining.load(Ordering::SeqCst) {
             self.ring();
         }
     }
