@@ -1,7 +1,7 @@
 //! `watchbell serve` with a service that loses every third connection: what a ledger is there for.
 //!
-//! The others are closed at once. At the end the ledger's line does not balance, and the exit status
-//! is 1.
+//! The others are closed at once. At the end the ledger's line does not balance, and the exit
+//! status is 1.
 
 use std::io;
 use std::mem;

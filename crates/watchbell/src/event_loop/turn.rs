@@ -37,8 +37,8 @@ impl<'run, D, K: Kernel> Turn<'run, D, K> {
         self.current
     }
 
-    /// Closes the source whose handler is running, once it returns. Where none is, as in a timer, it
-    /// does nothing.
+    /// Closes the source whose handler is running, once it returns. Where none is, as in a timer,
+    /// it does nothing.
     ///
     /// It returns `Ok(())`, so that a handler can end with it.
     ///

@@ -174,8 +174,8 @@ impl<K: Sockets> Builder<K> {
 impl<K: Sockets> Control<K> {
     /// Ends the service in order: each worker accepts what is in the backlog, stops accepting, and
     /// ends when its connections have ended by themselves, or at `longest` from now, when it closes
-    /// those that are left. Ordered again, it moves that instant; after a [`close`](Control::close) it
-    /// changes nothing.
+    /// those that are left. Ordered again, it moves that instant; after a [`close`](Control::close)
+    /// it changes nothing.
     pub fn drain(&self, longest: Duration) {
         const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
         let until = self.kernel.now() + longest.min(CENTURY);

@@ -177,9 +177,9 @@ impl<K: Sockets> Shared<K> {
             return;
         }
         tally.processed.fetch_add(1, Ordering::SeqCst);
-        // The worker may be asleep, waiting for the last one. We count, then look whether it drains;
-        // it says that it drains, then looks at the counts. In the one order of all four, whichever
-        // comes second sees the other.
+        // The worker may be asleep, waiting for the last one. We count, then look whether it
+        // drains; it says that it drains, then looks at the counts. In the one order of all four,
+        // whichever comes second sees the other.
         if tally.draining.load(Ordering::SeqCst) {
             self.ring();
         }

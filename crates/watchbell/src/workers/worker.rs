@@ -23,7 +23,8 @@ pub struct Worker<S, K: Sockets = Linux> {
     counts: Counts,
     /// The listeners that this worker still accepts from.
     listeners: Vec<Token>,
-    /// When a drain ends at the latest, and the timer that sees to it. `None`: nobody has ordered one.
+    /// When a drain ends at the latest, and the timer that sees to it. `None`: nobody has ordered
+    /// one.
     deadline: Option<(Instant, TimerId)>,
     shared: Arc<Shared<K>>,
     /// Every worker of the pool, this one among them.
