@@ -141,14 +141,12 @@ impl<K: Kernel> Epoll<K> {
         interest: ExclusiveInterest,
         trigger: Trigger,
     ) -> Result<Registered<S, Exclusive, K>, Rejected<S>> {
-        if let Trigger::Edge(on_blocking) = trigger {
-            let admitted = self.instance().admit_edge(source.descriptor(), on_blocking);
-            if let Err(error) = admitted {
-                return Err(Rejected { source, error });
-            }
-        }
+        let on_blocking = match trigger {
+            Trigger::Level => None,
+            Trigger::Edge(on_blocking) => Some(on_blocking),
+        };
         let token = self.instance().next_token();
         let flags = interest.flags() | trigger.flags();
-        Registered::add(self.instance(), source, S::descriptor, token, flags)
+        Registered::add(self.instance(), source, S::descriptor, token, flags, on_blocking)
     }
 }

@@ -148,7 +148,7 @@ impl<K: Kernel> Epoll<K> {
         interest: Interest,
     ) -> Result<Registered<S, Level, K>, Rejected<S>> {
         let token = self.instance.next_token();
-        Registered::add(&self.instance, source, S::descriptor, token, interest.flags())
+        Registered::add(&self.instance, source, S::descriptor, token, interest.flags(), None)
     }
 
     /// Watches `source` edge-triggered: told once an edge, whatever is done about it.
@@ -169,11 +169,8 @@ impl<K: Kernel> Epoll<K> {
         interest: Interest,
         on_blocking: OnBlocking,
     ) -> Result<Registered<S, Edge, K>, Rejected<S>> {
-        if let Err(error) = self.instance.admit_edge(source.descriptor(), on_blocking) {
-            return Err(Rejected { source, error });
-        }
-        let token = self.instance.next_token();
-        Registered::add(&self.instance, source, S::descriptor, token, interest.flags())
+        let (token, flags) = (self.instance.next_token(), interest.flags());
+        Registered::add(&self.instance, source, S::descriptor, token, flags, Some(on_blocking))
     }
 
     /// Waits until a registration is ready or `timeout` has passed; `None` waits for ever.
@@ -225,14 +222,7 @@ impl<K: Kernel> Instance<K> {
         }
     }
 
-    /// What an edge-triggered source has to pass. The process is looked at first: `O_NONBLOCK` of
-    /// an inherited descriptor is the parent's too, and a forked child must not set it.
-    fn admit_edge(&self, fd: K::Borrowed<'_>, on_blocking: OnBlocking) -> Result<(), Error> {
-        self.check_owner()?;
-        self.ensure_nonblocking(fd, on_blocking)
-    }
-
-    pub(crate) fn ensure_nonblocking(
+    fn ensure_nonblocking(
         &self,
         fd: K::Borrowed<'_>,
         on_blocking: OnBlocking,

@@ -1,6 +1,6 @@
 //! A source in the interest list.
 
-use super::{Instance, Interest, Token};
+use super::{Instance, Interest, OnBlocking, Token};
 use crate::kernel::{EventFlags, Kernel, Linux};
 use crate::sync::Arc;
 use crate::{Error, Rejected};
@@ -68,15 +68,22 @@ impl Modifiable for Level {}
 impl Modifiable for Edge {}
 
 impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
+    /// Registers `source`; of one that must not block, `on_blocking` says what to do if it would.
+    ///
+    /// The process is looked at first: `O_NONBLOCK` of an inherited descriptor is the parent's too.
     pub(crate) fn add(
         instance: &Arc<Instance<K>>,
         source: S,
         descriptor: DescriptorOf<S, K>,
         token: Token,
         flags: EventFlags,
+        on_blocking: Option<OnBlocking>,
     ) -> Result<Self, Rejected<S>> {
         let added = instance.check_owner().and_then(|()| {
             let (epoll, target) = (instance.fd(), descriptor(&source));
+            if let Some(on_blocking) = on_blocking {
+                instance.ensure_nonblocking(target, on_blocking)?;
+            }
             instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?;
             Ok(K::number(target))
         });

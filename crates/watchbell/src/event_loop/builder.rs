@@ -119,7 +119,7 @@ impl<D, K: Kernel> Builder<D, K> {
         let epoll = Epoll::on(self.kernel.clone())?;
         let stop = Arc::new(Counter::on(self.kernel, 0)?);
         let flags = Interest::READABLE.flags();
-        let stop = Registered::add(epoll.instance(), stop, Own::own_descriptor, STOP, flags)?;
+        let stop = Registered::add(epoll.instance(), stop, Own::own_descriptor, STOP, flags, None)?;
         Ok(EventLoop {
             core: Core {
                 epoll,

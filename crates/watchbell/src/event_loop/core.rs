@@ -99,16 +99,16 @@ impl<D, K: Kernel> Core<D, K> {
         M: LoopMode + 'static,
         H: Handler<S, D, K> + 'static,
     {
-        let instance = self.epoll.instance();
-        if !watch.is_own {
-            let on_blocking = self.settings.on_blocking;
-            if let Err(error) = instance.ensure_nonblocking(descriptor(&source), on_blocking) {
-                return Err(Rejected { source, error });
-            }
-        }
-        let token = self.slots.vacant();
-        let registered =
-            Registered::<S, M, K>::add(instance, source, descriptor, token, watch.flags)?;
+        let (instance, token) = (self.epoll.instance(), self.slots.vacant());
+        let on_blocking = (!watch.is_own).then_some(self.settings.on_blocking);
+        let registered = Registered::<S, M, K>::add(
+            instance,
+            source,
+            descriptor,
+            token,
+            watch.flags,
+            on_blocking,
+        )?;
         self.slots.insert(
             token,
             Tenant {
