@@ -1,0 +1,133 @@
+//! Where every accepted item has gone, for anybody to see at any moment.
+//!
+//! The consumer writes down each step of an item (taken, processed, returned) in counters of its own.
+//! A reader in another thread wants them all as of one moment, together with what the queue holds. It
+//! reads between two looks at a version that the consumer makes odd while it writes, and even again
+//! (a sequence lock). A consumer that is busy would keep such a reader trying for ever, so the reader
+//! asks it to stand still for the moment of the reading; the consumer sees that at its next step, and
+//! waits for a bounded time at the most.
+//!
+//! What is owned is *counted*: the published items among the ring's slots, one by one, and those in the
+//! consumer's hands. It is never the difference of the other numbers, or a loss could not show.
+//!
+//! This file takes its atomics from its parent, so that it can be compiled against loom's.
+
+use super::ring::{Position, Ring};
+use super::sync::{AtomicU64, AtomicUsize, Ordering, fence, spin_loop};
+
+/// The consumer's account.
+#[derive(Default)]
+pub struct Account {
+    /// Odd while the consumer writes the counters below.
+    version: AtomicUsize,
+    /// Readers that ask the consumer to stand still.
+    readers: AtomicUsize,
+    /// How many items were taken; the position of the next one, but that it never wraps.
+    taken: AtomicU64,
+    in_hand: AtomicU64,
+    processed: AtomicU64,
+    returned: AtomicU64,
+}
+
+/// The account of one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Items that were published.
+    pub accepted: u64,
+    pub processed: u64,
+    pub returned: u64,
+    /// Items in the queue and in the consumer's hands, counted.
+    pub owned: u64,
+}
+
+/// How long the consumer stands still for a reader that may have been preempted, in looks.
+const PATIENCE: usize = 1000;
+
+impl Account {
+    /// Consumer: an item has left the queue and is in hand.
+    pub fn take(&self) {
+        self.write(|account| {
+            add_one(&account.taken);
+            add_one(&account.in_hand);
+        });
+    }
+
+    /// Consumer: an item in hand is done with.
+    pub fn process(&self) {
+        self.write(|account| {
+            take_one(&account.in_hand);
+            add_one(&account.processed);
+        });
+    }
+
+    /// Consumer: an item in hand is not to be processed, but handed back or dropped.
+    pub fn give_back(&self) {
+        self.write(|account| {
+            take_one(&account.in_hand);
+            add_one(&account.returned);
+        });
+    }
+
+    /// Consumer: writes a step down.
+    fn write(&self, step: impl FnOnce(&Account)) {
+        self.stand_still();
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        // A reader that sees any of the new numbers sees the odd version too.
+        fence(Ordering::Release);
+        step(self);
+        self.version.store(version.wrapping_add(2), Ordering::Release);
+    }
+
+    fn stand_still(&self) {
+        for _ in 0..PATIENCE {
+            if self.readers.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            spin_loop();
+        }
+    }
+
+    /// The account as of one moment during the call.
+    pub fn snapshot<T>(&self, ring: &Ring<T>) -> Snapshot {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        let snapshot = loop {
+            match self.try_snapshot(ring) {
+                Some(snapshot) => break snapshot,
+                None => spin_loop(),
+            }
+        };
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+        snapshot
+    }
+
+    /// `None`: the consumer has moved meanwhile.
+    fn try_snapshot<T>(&self, ring: &Ring<T>) -> Option<Snapshot> {
+        let version = self.version.load(Ordering::Acquire);
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let taken = load(&self.taken);
+        let (in_hand, processed, returned) =
+            (load(&self.in_hand), load(&self.processed), load(&self.returned));
+        // Producers go on; what they publish from here on is of a later moment or of this one.
+        let queued = ring.published_from(Position::of(taken));
+        fence(Ordering::Acquire);
+        let unmoved = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
+        unmoved.then_some(Snapshot {
+            accepted: taken + queued,
+            processed,
+            returned,
+            owned: queued + in_hand,
+        })
+    }
+}
+
+/// The consumer is the only writer.
+fn add_one(counter: &AtomicU64) {
+    let count = counter.load(Ordering::Relaxed);
+    counter.store(count.checked_add(1).expect("fewer than 2^64 items"), Ordering::Relaxed);
+}
+
+fn take_one(counter: &AtomicU64) {
+    let count = counter.load(Ordering::Relaxed);
+    counter.store(count.checked_sub(1).expect("an item was in hand"), Ordering::Relaxed);
+}

@@ -1,0 +1,127 @@
+//! The protocol between pushing and sleeping: ring once, and only a consumer that sleeps.
+//!
+//! ```text
+//!   producer                                 consumer
+//!   ────────                                 ────────
+//!   claim:    tail += n          (RMW)       take what is published ... nothing left
+//!   publish:  sequence = position            arm:      state = SLEEPING
+//!   look:     state SLEEPING?                recheck:  tail += 0           (RMW)
+//!     then    SLEEPING → RUNG    (CAS)         moved?  state = AWAKE, go on
+//!             write the eventfd                else    wait for the eventfd
+//!                                            woken:    state = AWAKE
+//! ```
+//!
+//! The claim and the recheck are read-modify-writes of one word, so one comes first. If the claim does,
+//! the recheck sees that the tail has moved, and the consumer does not sleep. If the recheck does, the
+//! claim acquires what the consumer released before it, and with it the state: the producer's look finds
+//! SLEEPING and rings. A load in place of either has no such order, and loses wakes.
+//!
+//! A producer that has claimed and not yet published keeps the tail ahead. The consumer neither sleeps
+//! for ever then, nor spins: it sleeps for a bounded time with the state at SLEEPING, so that the
+//! producer may ring it earlier.
+//!
+//! docs/doorbell.md goes through the interleavings.
+//!
+//! This file takes its atomics from its parent, so that it can be compiled against loom's.
+
+use super::ring::{Position, Refusal, Ring};
+use super::sync::{AtomicUsize, Ordering};
+
+/// A ring, and whether its consumer has to be woken.
+pub struct Channel<T> {
+    pub ring: Ring<T>,
+    state: AtomicUsize,
+}
+
+/// The consumer looks at the queue before it sleeps.
+const AWAKE: usize = 0;
+/// The consumer sleeps, or is about to: the first push rings.
+const SLEEPING: usize = 1;
+/// Somebody rings.
+const RUNG: usize = 2;
+
+/// What a producer owes after its push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a ring that is owed and not made is a lost wake"]
+pub enum Owed {
+    /// The consumer looks by itself.
+    Nothing,
+    /// A write to the eventfd: nobody else will make it.
+    Ring,
+}
+
+/// What the consumer may do after arming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Armed {
+    /// Sleep: the next push rings.
+    Sleep,
+    /// Sleep, but not for long: an item was claimed whose producer may have looked too early to ring.
+    SleepBriefly,
+    /// Go on: there is an item. Not armed.
+    Item,
+    /// Nothing is left, and nothing will come. Not armed.
+    Closed,
+}
+
+impl<T> Channel<T> {
+    pub fn new(capacity: usize) -> Channel<T> {
+        Channel { ring: Ring::new(capacity), state: AtomicUsize::new(AWAKE) }
+    }
+
+    /// Producer: accepts an item, or hands it back.
+    pub fn push(&self, item: T) -> Result<Owed, (T, Refusal)> {
+        self.ring.push(item)?;
+        Ok(self.look())
+    }
+
+    /// Producer: accepts as many of `items` as there is room for, from the front.
+    pub fn push_front_of(&self, items: &mut Vec<T>) -> Result<(usize, Owed), Refusal> {
+        let count = self.ring.push_front_of(items)?;
+        Ok((count, self.look()))
+    }
+
+    /// Nothing is accepted from here on, which a consumer that sleeps has to learn.
+    pub fn close(&self) -> Owed {
+        self.ring.close();
+        self.look()
+    }
+
+    /// Whether this thread has to ring. Relaxed, since the claim before it, or the close, has acquired
+    /// the state if its consumer sleeps.
+    fn look(&self) -> Owed {
+        let claims_the_ring = self.state.load(Ordering::Relaxed) == SLEEPING
+            && self
+                .state
+                .compare_exchange(SLEEPING, RUNG, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if claims_the_ring { Owed::Ring } else { Owed::Nothing }
+    }
+
+    /// A ring could not be made: the next push is to try again.
+    pub fn unring(&self) {
+        let (rung, sleeping) = (RUNG, SLEEPING);
+        let _ = self.state.compare_exchange(rung, sleeping, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Consumer: prepares to sleep, having taken everything before `taken`, and looks once more.
+    pub fn arm(&self, taken: Position) -> Armed {
+        self.state.store(SLEEPING, Ordering::Relaxed);
+        let (end, closed) = self.ring.end_now();
+        let armed = match (end == taken, closed) {
+            (true, false) => Armed::Sleep,
+            (true, true) => Armed::Closed,
+            (false, _) if self.ring.is_published(taken) => Armed::Item,
+            (false, _) => Armed::SleepBriefly,
+        };
+        if matches!(armed, Armed::Item | Armed::Closed) {
+            self.disarm();
+        }
+        armed
+    }
+
+    /// Consumer: is awake, and looks at the queue before it sleeps again. A ring that is under way
+    /// arrives later, and wakes once too often.
+    pub fn disarm(&self) {
+        self.state.store(AWAKE, Ordering::Relaxed);
+    }
+}

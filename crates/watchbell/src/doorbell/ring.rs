@@ -1,0 +1,261 @@
+//! The queue: a bounded ring with many producers and one consumer.
+//!
+//! A producer *claims* a position by moving the tail, writes its item into the position's slot, and
+//! *publishes* it by storing the position in the slot's sequence number. The consumer takes what is
+//! published, in order, and gives the slots back by moving the head, once a batch. It never writes to
+//! a slot, so the slots' cache lines go one way only.
+//!
+//! ```text
+//!              head            taken                        tail
+//!   free         │  given back   │ published  claimed, not    │         free
+//!                │  at the end   │            yet published   │
+//!   ─ ─ ─ ─ ─ ─ ─┼───────────────┼────────────────────────────┼─ ─ ─ ─ ─ ─ ─
+//!                └ consumer's ───┘└──────── producers' ───────┘
+//! ```
+//!
+//! Positions count items since the beginning. The highest bit of the tail says that the queue is
+//! closed: a claim and the end of claims are decided on one word, so an item is either accepted before
+//! the end or comes back.
+//!
+//! This file takes its atomics from its parent, so that it can be compiled against loom's.
+#![allow(unsafe_code)]
+
+use super::sync::{AtomicUsize, Ordering, UnsafeCell};
+use std::mem::MaybeUninit;
+
+/// Set in the tail once nothing more is accepted.
+const CLOSED: usize = 1 << (usize::BITS - 1);
+
+/// The largest capacity: distances between positions have to stay unambiguous.
+pub const MAX_CAPACITY: usize = 1 << (usize::BITS - 3);
+
+/// See the [module](self).
+pub struct Ring<T> {
+    tail: Line<Tail>,
+    head: Line<AtomicUsize>,
+    capacity: usize,
+    mask: usize,
+    slots: Box<[Slot<T>]>,
+}
+
+/// Keeps what different threads write on different pairs of cache lines, as they are prefetched.
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// What the producers write.
+struct Tail {
+    position: AtomicUsize,
+    /// A head that some producer has seen. The head itself is read only when this one leaves no room.
+    head_seen: AtomicUsize,
+}
+
+struct Slot<T> {
+    /// The position after the one whose item is here, from its publication on.
+    sequence: AtomicUsize,
+    item: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: an item is written by the one producer that claimed its position, and read by the one
+// consumer, which has acquired the sequence number that the producer released.
+unsafe impl<T: Send> Send for Ring<T> {}
+// SAFETY: as above; shared references move items only.
+unsafe impl<T: Send> Sync for Ring<T> {}
+
+/// A position, which counts up and wraps below the bit that means closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position(usize);
+
+impl Position {
+    /// Where every ring begins.
+    pub const START: Position = Position(0);
+
+    /// The position of the item that `items` came before.
+    pub fn of(items: u64) -> Position {
+        // The positions wrap on the way, as they are meant to.
+        Position(items as usize & !CLOSED)
+    }
+
+    pub fn plus(self, count: usize) -> Position {
+        Position(self.0.wrapping_add(count) & !CLOSED)
+    }
+
+    /// How far this one is ahead of `earlier`.
+    pub fn since(self, earlier: Position) -> usize {
+        self.0.wrapping_sub(earlier.0) & !CLOSED
+    }
+
+    /// The sequence number that publishes this position. Never zero, the number of a fresh slot.
+    fn published(self) -> usize {
+        self.plus(1).0 | CLOSED
+    }
+}
+
+/// Why nothing was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Every slot is taken.
+    Full,
+    /// Nothing is accepted any more.
+    Closed,
+}
+
+impl<T> Ring<T> {
+    pub fn new(capacity: usize) -> Ring<T> {
+        assert!((1..=MAX_CAPACITY).contains(&capacity), "a capacity of {capacity}");
+        let slots = capacity.next_power_of_two();
+        Ring {
+            tail: Line(Tail { position: AtomicUsize::new(0), head_seen: AtomicUsize::new(0) }),
+            head: Line(AtomicUsize::new(0)),
+            capacity,
+            mask: slots - 1,
+            slots: (0..slots).map(|_| Slot::new()).collect(),
+        }
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Producer: accepts an item, or hands it back.
+    pub fn push(&self, item: T) -> Result<(), (T, Refusal)> {
+        match self.claim(1) {
+            Ok((position, _)) => {
+                self.publish(position, item);
+                Ok(())
+            }
+            Err(refusal) => Err((item, refusal)),
+        }
+    }
+
+    /// Producer: accepts as many of `items` as there is room for, from the front, with one claim.
+    /// Nothing that could panic stands between the claim and the last publication.
+    pub fn push_front_of(&self, items: &mut Vec<T>) -> Result<usize, Refusal> {
+        if items.is_empty() {
+            return Ok(0);
+        }
+        let (first, count) = self.claim(items.len())?;
+        for (offset, item) in items.drain(..count).enumerate() {
+            self.publish(first.plus(offset), item);
+        }
+        Ok(count)
+    }
+
+    /// Claims up to `wanted` positions. The claim acquires what the consumer released by its own
+    /// read-modify-write of the tail: see `Channel::arm`.
+    fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
+        let Tail { position: tail, .. } = &self.tail.0;
+        let mut seen = tail.load(Ordering::Relaxed);
+        loop {
+            if seen & CLOSED != 0 {
+                return Err(Refusal::Closed);
+            }
+            let position = Position(seen);
+            let count = match self.room(position) {
+                Some(0) => return Err(Refusal::Full),
+                Some(room) => room.min(wanted),
+                // A tail that is older than the head: look at the latest.
+                None => {
+                    seen = tail.fetch_add(0, Ordering::Relaxed);
+                    continue;
+                }
+            };
+            let next = position.plus(count).0;
+            match tail.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok((position, count)),
+                Err(latest) => seen = latest,
+            }
+        }
+    }
+
+    /// How many slots are free if `tail` is the tail. `None`: it is not.
+    fn room(&self, tail: Position) -> Option<usize> {
+        let Tail { head_seen, .. } = &self.tail.0;
+        // Acquire here and Release below: what this head stands for, that the consumer has read the
+        // items of the slots before it, passes from the producer that has seen it to this one.
+        let head = Position(head_seen.load(Ordering::Acquire));
+        if tail.since(head) < self.capacity {
+            return Some(self.capacity - tail.since(head));
+        }
+        let head = Position(self.head.0.load(Ordering::Acquire));
+        head_seen.store(head.0, Ordering::Release);
+        self.capacity.checked_sub(tail.since(head))
+    }
+
+    fn publish(&self, position: Position, item: T) {
+        let slot = self.slot(position);
+        // SAFETY: the position was claimed by this thread, so nobody else writes to its slot, and the
+        // head has passed the slot's last item, so the consumer is done with it.
+        slot.item.with_mut(|place| unsafe { (*place).write(item) });
+        slot.sequence.store(position.published(), Ordering::Release);
+    }
+
+    /// Consumer: the item at `position`, if it is published. The slot stays taken until
+    /// [`free`](Ring::free).
+    ///
+    /// # Safety
+    ///
+    /// Only one thread at a time takes items, each position once, in order.
+    pub unsafe fn take(&self, position: Position) -> Option<T> {
+        if !self.is_published(position) {
+            return None;
+        }
+        // SAFETY: the item was written before its publication, which was acquired; by the caller's
+        // word nobody takes it twice.
+        Some(self.slot(position).item.with(|place| unsafe { (*place).assume_init_read() }))
+    }
+
+    /// Whether the item at `position` can be taken.
+    pub fn is_published(&self, position: Position) -> bool {
+        self.slot(position).sequence.load(Ordering::Acquire) == position.published()
+    }
+
+    /// How many items from `position` on are published, counted one by one. At most all: an item
+    /// that is claimed and not yet published is not accepted yet.
+    pub fn published_from(&self, position: Position) -> u64 {
+        let (end, _) = self.end();
+        let claimed = (0..end.since(position)).map(|offset| position.plus(offset));
+        claimed.filter(|position| self.is_published(*position)).count() as u64
+    }
+
+    /// Consumer: gives the slots before `position` back to the producers. A read-modify-write, so that
+    /// a producer which waits for room is ordered before or after it: see `Room`.
+    pub fn free(&self, position: Position) {
+        self.head.0.swap(position.0, Ordering::AcqRel);
+    }
+
+    /// Producer: whether a slot is free, ordered with [`free`](Ring::free) by a read-modify-write.
+    pub fn has_room_now(&self) -> bool {
+        let head = Position(self.head.0.fetch_add(0, Ordering::AcqRel));
+        let tail = Position(self.tail.0.position.load(Ordering::Relaxed) & !CLOSED);
+        tail.since(head) < self.capacity
+    }
+
+    /// Where the next claim begins, and whether there will be none.
+    pub fn end(&self) -> (Position, bool) {
+        split(self.tail.0.position.load(Ordering::Acquire))
+    }
+
+    /// As [`end`](Ring::end), by a read-modify-write: every claim is ordered before it or after it.
+    pub fn end_now(&self) -> (Position, bool) {
+        split(self.tail.0.position.fetch_add(0, Ordering::AcqRel))
+    }
+
+    /// Nothing is accepted from here on.
+    pub fn close(&self) {
+        self.tail.0.position.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
+    fn slot(&self, position: Position) -> &Slot<T> {
+        &self.slots[position.0 & self.mask]
+    }
+}
+
+impl<T> Slot<T> {
+    fn new() -> Slot<T> {
+        Slot { sequence: AtomicUsize::new(0), item: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+}
+
+fn split(tail: usize) -> (Position, bool) {
+    (Position(tail & !CLOSED), tail & CLOSED != 0)
+}
