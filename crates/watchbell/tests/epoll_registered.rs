@@ -206,7 +206,7 @@ mod bodies {
         }
     }
 
-    pub fn case_s155_interest_can_be_changed_at_any_time<K: Kernel>(kernel: K)
+    pub fn case_s142_interest_can_be_changed_at_any_time<K: Kernel>(kernel: K)
     where
         Bell<K>: Source<K>,
     {
@@ -273,7 +273,7 @@ on_every_kernel! {
     e13_a_dropped_source_leaves_the_list_though_a_duplicate_lives
     e13_an_event_already_fetched_never_names_a_successor
     e13_a_ghost_is_counted_and_names_nobody_else
-    case_s155_interest_can_be_changed_at_any_time
+    case_s142_interest_can_be_changed_at_any_time
     case_c060_a_nested_instance_is_readable_while_it_has_events
     case_c062_instances_cannot_watch_each_other_in_a_circle
 }

@@ -271,6 +271,13 @@ impl<K: Kernel> Instance<K> {
             Error::Os(error)
         })
     }
+
+    /// Counts a registration that nothing can name any more. (In a forked child it is the parent's.)
+    fn count_ghost(&self) {
+        if self.check_owner().is_ok() {
+            self.ghosts.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Events {

@@ -6,6 +6,7 @@ use crate::sync::Arc;
 use crate::{Error, Rejected};
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A source that is registered, and leaves the interest list when this is dropped.
 ///
@@ -19,6 +20,8 @@ pub struct Registered<S, M: Mode, K: Kernel = Linux> {
     /// `None` only once [`into_inner`](Registered::into_inner) has taken it.
     source: Option<S>,
     descriptor: DescriptorOf<S, K>,
+    /// The descriptor that was registered.
+    number: i32,
     token: Token,
     mode: PhantomData<M>,
 }
@@ -74,13 +77,15 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
     ) -> Result<Self, Rejected<S>> {
         let added = instance.check_owner().and_then(|()| {
             let (epoll, target) = (instance.fd(), descriptor(&source));
-            Ok(instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?)
+            instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?;
+            Ok(K::number(target))
         });
         match added {
-            Ok(()) => Ok(Registered {
+            Ok(number) => Ok(Registered {
                 instance: Arc::clone(instance),
                 source: Some(source),
                 descriptor,
+                number,
                 token,
                 mode: PhantomData,
             }),
@@ -123,14 +128,28 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
     ) -> Result<(), Error> {
         let target = self.descriptor();
         instance.kernel.epoll_add(instance.fd(), target, flags | M::FLAGS, self.token.0)?;
+        self.number = K::number(target);
         self.instance = Arc::clone(instance);
         Ok(())
     }
 
+    /// Whether the source has another descriptor now than the one that was registered.
+    pub(crate) fn is_replaced(&self) -> bool {
+        K::number(self.descriptor()) != self.number
+    }
+
+    /// Leaves the interest list. A source that has another descriptor now, or panics when it is asked
+    /// for it, leaves a ghost: the descriptor's own registration, if it has one, is not ours to end.
     fn delete(&self) {
-        if let Some(source) = &self.source {
+        let Some(source) = &self.source else { return };
+        match catch_unwind(AssertUnwindSafe(|| (self.descriptor)(source))) {
             // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
-            let _ = self.instance.delete((self.descriptor)(source));
+            Ok(target) if K::number(target) == self.number => drop(self.instance.delete(target)),
+            Ok(_) => self.instance.count_ghost(),
+            Err(panic) => {
+                self.instance.count_ghost();
+                resume_unwind(panic)
+            }
         }
     }
 }
@@ -145,11 +164,6 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
     #[doc(alias = "EPOLL_CTL_MOD")]
     pub fn modify(&self, interest: Interest) -> Result<(), Error> {
         self.instance.check_owner()?;
-        self.modify_unchecked(interest)
-    }
-
-    /// As [`modify`](Registered::modify), for callers that have looked at the process already.
-    pub(crate) fn modify_unchecked(&self, interest: Interest) -> Result<(), Error> {
         let flags = interest.flags() | M::FLAGS;
         let Instance { kernel, .. } = &*self.instance;
         Ok(kernel.epoll_modify(self.instance.fd(), self.descriptor(), flags, self.token.0)?)
@@ -160,6 +174,7 @@ impl<S, K: Kernel> Registered<S, Level, K> {
     /// Is told of errors and hang-ups once an edge, and of nothing else: `EPOLLERR` and `EPOLLHUP`
     /// cannot be masked, so a level-triggered source that nobody cares for would be told at each wait.
     pub(crate) fn silence(&self) -> Result<(), Error> {
+        self.instance.check_owner()?;
         let Instance { kernel, .. } = &*self.instance;
         let (epoll, flags) = (self.instance.fd(), EventFlags::ET);
         Ok(kernel.epoll_modify(epoll, self.descriptor(), flags, self.token.0)?)

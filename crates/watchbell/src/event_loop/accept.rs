@@ -75,6 +75,7 @@ impl<L: Accept> Ready<'_, L> {
                 Concern::OneConnection => self.run().skipped_accepts += 1,
                 Concern::AllForNow => {
                     let pause = self.run().accept_pause;
+                    self.run().accept_pauses += 1;
                     self.rest(Direction::Input, pause);
                     return Ok(None);
                 }

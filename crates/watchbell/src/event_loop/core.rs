@@ -46,9 +46,10 @@ pub(super) struct Tenant<D, K: Kernel> {
     pub(super) armed: Interest,
     /// The flags of `EPOLL_CTL_ADD`, to register with a new epoll instance.
     pub(super) flags: EventFlags,
-    pub(super) number: i32,
     pub(super) budget: Budget,
     pub(super) queued: bool,
+    /// Run it in its turn whatever its readiness.
+    pub(super) due: bool,
     /// Runs in a row that made no operation.
     pub(super) idle_runs: u32,
     pub(super) changes: Changes,
@@ -105,7 +106,6 @@ impl<D, K: Kernel> Core<D, K> {
                 return Err(Rejected { source, error });
             }
         }
-        let number = K::number(descriptor(&source));
         let token = self.slots.vacant();
         let registered =
             Registered::<S, M, K>::add(instance, source, descriptor, token, watch.flags)?;
@@ -118,9 +118,9 @@ impl<D, K: Kernel> Core<D, K> {
                 asked: watch.interest,
                 armed: watch.interest,
                 flags: watch.flags,
-                number,
                 budget: self.settings.budget,
                 queued: false,
+                due: false,
                 idle_runs: 0,
                 changes: Changes::default(),
             },
@@ -138,12 +138,19 @@ impl<D, K: Kernel> Core<D, K> {
         true
     }
 
-    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and
-    /// events that were fetched for it find nobody. A destructor's panic stays here.
+    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and an
+    /// event that was fetched for it and not yet handed out is discarded.
     pub(super) fn close(&mut self, token: Token) {
-        let tenant = self.slots.remove(token);
-        if catch_unwind(AssertUnwindSafe(|| drop(tenant))).is_err() {
+        let Some(tenant) = self.slots.remove(token) else { return };
+        self.stats.stale += u64::from(tenant.readiness != Readiness::NONE);
+        self.discard(tenant);
+    }
+
+    /// Drops what is the user's: a destructor's panic stays here.
+    fn discard<T>(&mut self, value: T) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
             self.stats.panics += 1;
+            std::mem::forget(panic); // its own destructor could panic again
         }
     }
 
@@ -163,12 +170,14 @@ impl<D, K: Kernel> Core<D, K> {
     }
 
     /// Changes the account of a source, and what follows from it. `false`: there is no such source.
-    fn change(&mut self, token: Token, change: impl FnOnce(&mut Tenant<D, K>)) -> bool {
+    pub(super) fn change(&mut self, token: Token, change: impl FnOnce(&mut Tenant<D, K>)) -> bool {
         let Some(tenant) = self.slots.get_mut(token) else { return false };
         change(tenant);
         if tenant.entry.is_some() {
-            // A registration that cannot be changed fails at the source's next run.
-            let _ = self.settle(token);
+            let settled = self.settle(token);
+            if settled.is_err() {
+                self.enqueue_due(token); // the run finds the same error and reports it
+            }
         }
         true
     }
@@ -202,6 +211,14 @@ impl<D, K: Kernel> Core<D, K> {
         }
     }
 
+    /// As [`enqueue`](Core::enqueue), whether or not the source is still ready when its turn comes.
+    pub(super) fn enqueue_due(&mut self, token: Token) {
+        if let Some(tenant) = self.slots.get_mut(token) {
+            tenant.due = true;
+        }
+        self.enqueue(token);
+    }
+
     pub(super) fn set_budget(&mut self, token: Token, budget: Budget) -> bool {
         let tenant = self.slots.get_mut(token);
         tenant.map(|tenant| tenant.budget = budget).is_some()
@@ -232,8 +249,10 @@ impl<D, K: Kernel> Core<D, K> {
             Reason::Ignored => self.stats.suspended += 1,
             Reason::Error(_) | Reason::Replaced | Reason::Registration(_) => self.stats.errors += 1,
         }
+        let failure = Failure { token, reason };
         if let Some(on_failure) = &mut self.on_failure {
-            on_failure(&Failure { token, reason }, state);
+            on_failure(&failure, state);
         }
+        self.discard(failure);
     }
 }

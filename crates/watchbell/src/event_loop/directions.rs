@@ -62,13 +62,29 @@ struct Account {
     standing: bool,
     /// An operation was refused or cut short: run the source once the direction is ready (again).
     pending: bool,
+    /// The standing interest has a reason: an edge, an operation or a resume, and no idle run since.
+    /// Of input it always has; room for output that is made no use of is kept, but not run for.
+    wanted: bool,
+    /// Paused by somebody's explicit word. Of the three pauses none takes another back.
     paused: bool,
+    /// Paused until a timer ends it.
+    rests: bool,
+    /// Paused by an output queue above its high-water mark.
+    held: bool,
     ended: bool,
 }
 
 impl Account {
     fn is_runnable(self) -> bool {
-        self.ready && (self.standing || self.pending) && !self.paused && !self.ended
+        self.ready && (self.is_standing() || self.pending) && !self.is_paused() && !self.ended
+    }
+
+    fn is_standing(self) -> bool {
+        self.standing && self.wanted
+    }
+
+    fn is_paused(self) -> bool {
+        self.paused || self.rests || self.held
     }
 
     /// Whether the kernel has to tell of the next edge. For a pending operation only while it is
@@ -79,13 +95,14 @@ impl Account {
 
     /// What nobody watches for is tried without being told.
     fn is_taken_for_ready(self) -> bool {
-        !self.standing && !self.pending
+        !self.is_standing() && !self.pending
     }
 
     /// Whether a level-triggered registration may watch for it: what is not consumed is told again
     /// at once.
     fn is_armed_level(self) -> bool {
-        self.is_armed() && !self.paused && !self.ended
+        let wanted = self.is_standing() || (self.pending && !self.ready);
+        wanted && !self.is_paused() && !self.ended
     }
 }
 
@@ -95,7 +112,8 @@ impl Directions {
     /// `EPOLL_CTL_ADD` tells of readiness that is there already. Where it is not asked to, the
     /// direction is taken for ready: write first, then wait.
     pub(crate) fn new(interest: Interest) -> Directions {
-        let account = |standing| Account { standing, ready: !standing, ..Account::default() };
+        let account =
+            |standing| Account { standing, ready: !standing, wanted: true, ..Account::default() };
         Directions {
             input: account(
                 interest.contains(Interest::READABLE) || interest.contains(Interest::PRIORITY),
@@ -114,6 +132,7 @@ impl Directions {
         let input = readiness.is_readable() || readiness.is_priority();
         self.input.ready |= input || readiness.is_peer_closed() || ended;
         self.output.ready |= readiness.is_writable() || ended;
+        self.output.wanted |= readiness.is_writable() || ended;
         self.hangup |= readiness.is_peer_closed() || ended;
         self.told |= ended;
     }
@@ -128,10 +147,23 @@ impl Directions {
         self.told = false;
     }
 
+    /// A run has ended in which no operation came to anything: there is nothing to write.
+    pub(crate) fn end_idle_run(&mut self) {
+        self.output.wanted = false;
+    }
+
+    /// A run of a level-triggered source has ended: the kernel tells again of all that is left, so
+    /// nothing is kept but what it is not asked about.
+    pub(crate) fn end_level_run(&mut self) {
+        self.input.ready = self.input.is_taken_for_ready();
+        self.output.ready = self.output.is_taken_for_ready();
+    }
+
     /// Whether an operation of that direction may be tried. Where it may not, the wish is kept.
     pub(crate) fn may_try(&mut self, direction: Direction) -> bool {
         let account = self.account(direction);
-        let may = account.ready && !account.paused;
+        account.wanted = true;
+        let may = account.ready && !account.is_paused();
         account.pending |= !may;
         may
     }
@@ -170,13 +202,33 @@ impl Directions {
     }
 
     pub(crate) fn resume(&mut self, direction: Direction) {
-        self.account(direction).paused = false;
+        let account = self.account(direction);
+        account.paused = false;
+        account.rests = false;
+        account.wanted = true;
+    }
+
+    pub(crate) fn rest(&mut self, direction: Direction) {
+        self.account(direction).rests = true;
+    }
+
+    pub(crate) fn end_rest(&mut self, direction: Direction) {
+        let account = self.account(direction);
+        account.rests = false;
+        account.wanted = true;
+    }
+
+    /// Pauses input because of the output that it makes, or takes that back.
+    pub(crate) fn hold_input(&mut self, held: bool) {
+        self.input.held = held;
     }
 
     /// Takes a direction for ready on the word of somebody else than the kernel. It costs one
     /// operation at most if that was wrong.
     pub(crate) fn wake(&mut self, direction: Direction) {
-        self.account(direction).ready = true;
+        let account = self.account(direction);
+        account.ready = true;
+        account.wanted = true;
     }
 
     /// Nothing is tried any more until somebody resumes.
@@ -200,7 +252,7 @@ impl Directions {
     }
 
     pub(crate) fn is_paused(&self, direction: Direction) -> bool {
-        self.peek(direction).paused
+        self.peek(direction).is_paused()
     }
 
     pub(crate) fn is_blocked(&self) -> bool {
@@ -216,11 +268,8 @@ impl Directions {
         Self::interest(asked, self.input.is_armed(), self.output.is_armed())
     }
 
-    /// What a level-triggered registration has to watch for now. The kernel tells again of all that
-    /// is left, so nothing is kept here.
-    pub(crate) fn armed_level(&mut self, asked: Interest) -> Interest {
-        self.input.ready = self.input.is_taken_for_ready();
-        self.output.ready = self.output.is_taken_for_ready();
+    /// What a level-triggered registration has to watch for now.
+    pub(crate) fn armed_level(&self, asked: Interest) -> Interest {
         Self::interest(asked, self.input.is_armed_level(), self.output.is_armed_level())
     }
 

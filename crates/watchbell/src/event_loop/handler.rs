@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::kernel::{EventFlags, Kernel, Linux};
 use crate::sync::Arc;
 use std::any::TypeId;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is done when a source is ready: for handlers that are types of their own.
 ///
@@ -37,14 +38,11 @@ where
 pub(crate) trait Dispatch<D, K: Kernel> {
     fn run(&mut self, run: &mut Run, turn: &mut Turn<'_, D, K>) -> io::Result<()>;
 
-    /// The source's descriptor number now.
-    fn number(&self) -> i32;
+    /// Whether the source has another descriptor now than the registered one.
+    fn is_replaced(&self) -> bool;
 
-    /// Watches for `flags` from now on, beside those of the mode.
+    /// Watches for `interest` from now on.
     fn rearm(&self, interest: Interest) -> Result<(), Error>;
-
-    /// Stops a level-triggered source that ignores what it is told from being told at each wait.
-    fn silence(&self) -> Result<(), Error>;
 
     /// Registers the source with another epoll instance, in place of its own.
     fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
@@ -72,20 +70,16 @@ where
         self.handler.ready(&mut Ready::new(self.registered.get_mut(), run), turn)
     }
 
-    fn number(&self) -> i32 {
-        K::number(self.registered.descriptor())
+    fn is_replaced(&self) -> bool {
+        self.registered.is_replaced()
     }
 
     fn rearm(&self, interest: Interest) -> Result<(), Error> {
-        M::rearm(&self.registered, interest)
-    }
-
-    fn silence(&self) -> Result<(), Error> {
-        M::silence(&self.registered)
+        guarded(|| M::rearm(&self.registered, interest))
     }
 
     fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
-        self.registered.move_to(instance, flags)
+        guarded(|| self.registered.move_to(instance, flags))
     }
 
     fn is_level(&self) -> bool {
@@ -97,6 +91,14 @@ where
     }
 }
 
+/// A source may panic when it is asked for its descriptor; that is an error of this source alone.
+fn guarded(change: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|panic| {
+        std::mem::forget(panic); // its destructor could panic again
+        Err(io::Error::other("the source panicked when it was asked for its descriptor").into())
+    })
+}
+
 /// What the loop may do with a registration of each mode.
 pub(crate) trait LoopMode: Mode + Sized {
     const IS_LEVEL: bool = false;
@@ -105,10 +107,6 @@ pub(crate) trait LoopMode: Mode + Sized {
         registered: &Registered<S, Self, K>,
         interest: Interest,
     ) -> Result<(), Error>;
-
-    fn silence<S, K: Kernel>(_: &Registered<S, Self, K>) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 impl LoopMode for Edge {
@@ -116,10 +114,12 @@ impl LoopMode for Edge {
         registered: &Registered<S, Edge, K>,
         interest: Interest,
     ) -> Result<(), Error> {
-        registered.modify_unchecked(interest)
+        registered.modify(interest)
     }
 }
 
+/// With nothing to watch for it is silenced: errors and hang-ups cannot be masked, and would be told
+/// at each wait.
 impl LoopMode for Level {
     const IS_LEVEL: bool = true;
 
@@ -127,17 +127,18 @@ impl LoopMode for Level {
         registered: &Registered<S, Level, K>,
         interest: Interest,
     ) -> Result<(), Error> {
-        registered.modify_unchecked(interest)
-    }
-
-    fn silence<S, K: Kernel>(registered: &Registered<S, Level, K>) -> Result<(), Error> {
-        registered.silence()
+        match interest {
+            Interest::NONE => registered.silence(),
+            interest => registered.modify(interest),
+        }
     }
 }
 
-/// An exclusive registration cannot be modified; it always watches for what it was made for.
+/// An exclusive registration cannot be modified: it watches for input, and nobody would tell it of
+/// room for output.
 impl LoopMode for Exclusive {
     fn rearm<S, K: Kernel>(_: &Registered<S, Exclusive, K>, _: Interest) -> Result<(), Error> {
-        Ok(())
+        let message = "an exclusive registration cannot wait for room for output";
+        Err(io::Error::new(ErrorKind::Unsupported, message).into())
     }
 }

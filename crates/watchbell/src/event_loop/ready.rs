@@ -35,14 +35,16 @@ pub(crate) struct Run {
     pub(crate) directions: Directions,
     pub(crate) readiness: Readiness,
     pub(crate) left: Allowance,
-    /// Operations made: a handler that is run again and again and makes none is ignoring its source.
+    /// Operations that succeeded or met the boundary: a handler that is run again and again and makes
+    /// none is ignoring its source, or the error that each of them ends in.
     pub(crate) operations: u32,
     /// Run the source again whatever its readiness.
     pub(crate) again: bool,
-    /// Let the direction rest for so long, then resume it.
-    pub(crate) rest: Option<(Direction, Duration)>,
+    /// How long each direction is to rest.
+    pub(crate) rest: [Option<Duration>; 2],
     pub(crate) accept_pause: Duration,
     pub(crate) skipped_accepts: u64,
+    pub(crate) accept_pauses: u64,
 }
 
 impl Run {
@@ -58,9 +60,10 @@ impl Run {
             left: Allowance::new(budget),
             operations: 0,
             again: false,
-            rest: None,
+            rest: [None; 2],
             accept_pause,
             skipped_accepts: 0,
+            accept_pauses: 0,
         }
     }
 }
@@ -138,7 +141,7 @@ impl<'run, S> Ready<'run, S> {
         self.run.directions.resume(direction);
     }
 
-    /// Whether the direction is paused.
+    /// Whether the direction is paused, or rests.
     pub fn is_paused(&self, direction: Direction) -> bool {
         self.run.directions.is_paused(direction)
     }
@@ -164,10 +167,11 @@ impl<'run, S> Ready<'run, S> {
         self.run.left.bytes_left(direction)
     }
 
-    /// Pauses `direction` and resumes it after `rest`, with its readiness kept.
+    /// Lets `direction` rest for so long, with its readiness kept: until then it is as if paused. A
+    /// [`resume`](Ready::resume) ends the rest at once; its end takes no [`pause`](Ready::pause) back.
     pub fn rest(&mut self, direction: Direction, rest: Duration) {
-        self.pause(direction);
-        self.run.rest = Some((direction, rest));
+        self.run.directions.rest(direction);
+        self.run.rest[direction as usize] = Some(rest);
     }
 
     /// One operation, and what it says about its direction.
@@ -185,15 +189,16 @@ impl<'run, S> Ready<'run, S> {
                 self.run.directions.want(direction);
                 return Ok(None);
             }
-            self.run.operations += 1;
             match operation(self.source) {
                 Ok(value) => {
+                    self.run.operations += 1;
                     let (bytes, after) = found(&value);
                     self.run.left.charge_bytes(direction, bytes);
                     self.run.directions.settle(direction, after);
                     return Ok(Some(value));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.run.operations += 1;
                     self.run.directions.block(direction);
                     return Ok(None);
                 }

@@ -82,7 +82,8 @@ macro_rules! registrations {
             }
 
             /// As [`add`](Self::add), exclusively: of the loops that watch the same target this way,
-            /// an event wakes one or more. For input only.
+            /// an event wakes one or more. For input only: output that would block ends the source
+            /// with an error, since an exclusive registration cannot be changed to wait for it.
             ///
             /// # Errors
             ///

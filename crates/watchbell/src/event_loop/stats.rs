@@ -14,11 +14,11 @@ pub struct Stats {
     pub retained: u64,
     /// Runs that spent their budget.
     pub spent: u64,
-    /// Events for a source that was gone: discarded.
+    /// Events for a source that was gone, or was removed before its turn came: discarded.
     pub stale: u64,
     /// Handlers that returned an error.
     pub errors: u64,
-    /// Handlers that panicked.
+    /// Panics of handlers and timers, and of destructors that the loop ran.
     pub panics: u64,
     /// Sources that were suspended because their handler ignored them.
     pub suspended: u64,

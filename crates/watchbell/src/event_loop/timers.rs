@@ -19,7 +19,7 @@ pub struct TimerId {
 pub(crate) enum Due<D, K: Kernel> {
     Call(Callback<D, K>),
     /// A direction has rested for long enough.
-    Resume(Token, Direction),
+    Rested(Token, Direction),
 }
 
 pub(crate) type Callback<D, K> = Box<dyn FnOnce(&mut Turn<'_, D, K>) -> io::Result<()>>;

@@ -12,7 +12,7 @@ use super::timers::Due;
 use super::turn::Turn;
 use crate::epoll::{Epoll, Event, Instance, Interest, Readiness, Token};
 use crate::error::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ impl<D, K: Kernel> Core<D, K> {
             self.run_source(token, state);
         }
         self.fire_timers(state);
-        self.heal();
+        self.heal(state);
         Ok(())
     }
 
@@ -78,6 +78,10 @@ impl<D, K: Kernel> Core<D, K> {
     fn run_source(&mut self, token: Token, state: &mut D) {
         let Some(tenant) = self.slots.get_mut(token) else { return };
         tenant.queued = false;
+        // Another source's handler can have paused it since.
+        if !std::mem::take(&mut tenant.due) && !tenant.directions.is_runnable() {
+            return;
+        }
         let Some(mut entry) = tenant.entry.take() else { return };
         let readiness = std::mem::take(&mut tenant.readiness);
         tenant.directions.begin_run();
@@ -89,16 +93,14 @@ impl<D, K: Kernel> Core<D, K> {
         // The handler's own state may be left half-changed by a panic; it is dropped with the source.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             entry.run(&mut run, &mut turn)?;
-            Ok(entry.number())
+            Ok(entry.is_replaced())
         }));
 
         let Some(tenant) = self.slots.get_mut(token) else { return };
         tenant.entry = Some(entry);
         let reason = match outcome {
-            Ok(Ok(number)) if number == tenant.number => {
-                return self.after_run(token, run, state);
-            }
-            Ok(Ok(_)) => Reason::Replaced,
+            Ok(Ok(false)) => return self.after_run(token, run, state),
+            Ok(Ok(true)) => Reason::Replaced,
             Ok(Err(error)) => Reason::Error(error),
             Err(payload) => Reason::Panic(payload),
         };
@@ -110,23 +112,33 @@ impl<D, K: Kernel> Core<D, K> {
     fn after_run(&mut self, token: Token, run: Run, state: &mut D) {
         self.stats.spent += u64::from(run.left.is_spent());
         self.stats.skipped_accepts += run.skipped_accepts;
+        self.stats.accept_pauses += run.accept_pauses;
         let limit = self.settings.idle_runs;
         let Some(tenant) = self.slots.get_mut(token) else { return };
         if std::mem::take(&mut tenant.changes.close) {
             return self.close(token);
         }
         tenant.directions = run.directions;
+        if run.operations == 0 {
+            tenant.directions.end_idle_run();
+        }
+        if tenant.entry.as_ref().is_some_and(|entry| entry.is_level()) {
+            tenant.directions.end_level_run();
+        }
         tenant.take_changes();
         let again = run.again || run.left.messages_are_spent();
-        tenant.count_idle(run.operations > 0 || again, run.readiness);
+        let rests = run.rest.iter().any(Option::is_some);
+        tenant.count_idle(run.operations > 0 || again || rests, run.readiness);
         if tenant.idle_runs >= limit {
             return self.suspend(token, state);
         }
-        if let Some((direction, rest)) = run.rest {
-            self.rest(token, direction, rest);
+        for direction in [Direction::Input, Direction::Output] {
+            if let Some(rest) = run.rest[direction as usize] {
+                self.set_timer(self.due_after(rest), Due::Rested(token, direction));
+            }
         }
         if again {
-            self.enqueue(token);
+            self.enqueue_due(token);
         }
         if let Err(error) = self.settle(token) {
             self.close(token);
@@ -143,21 +155,18 @@ impl<D, K: Kernel> Core<D, K> {
         let silenced = match &tenant.entry {
             Some(entry) if entry.is_level() => {
                 tenant.armed = Interest::NONE;
-                entry.silence()
+                entry.rearm(Interest::NONE)
             }
             _ => Ok(()),
         };
         let reason = match silenced {
             Ok(()) => Reason::Ignored,
-            Err(error) => Reason::Registration(error.into()),
+            Err(error) => {
+                self.close(token);
+                Reason::Registration(error.into())
+            }
         };
         self.fail(Some(token), reason, state);
-    }
-
-    /// Pauses a direction and sets the timer that resumes it: the kernel will not tell of it again.
-    fn rest(&mut self, token: Token, direction: Direction, rest: Duration) {
-        self.stats.accept_pauses += 1;
-        self.set_timer(self.due_after(rest), Due::Resume(token, direction));
     }
 
     /// Fires the timers that are due, each once; one that another sets waits for the next turn.
@@ -169,8 +178,8 @@ impl<D, K: Kernel> Core<D, K> {
         while let Some(due) = self.timers.take_due(now, horizon) {
             let callback = match due {
                 Due::Call(callback) => callback,
-                Due::Resume(token, direction) => {
-                    self.set_paused(token, direction, false);
+                Due::Rested(token, direction) => {
+                    self.change(token, |tenant| tenant.directions.end_rest(direction));
                     continue;
                 }
             };
@@ -188,26 +197,32 @@ impl<D, K: Kernel> Core<D, K> {
     /// make events, for ever, and nothing removes it but the end of its epoll instance.
     ///
     /// `EPOLL_CTL_ADD` tells of readiness that is there, so that nothing is lost on the way.
-    fn heal(&mut self) {
-        if self.epoll.ghosts() == 0 {
+    fn heal(&mut self, state: &mut D) {
+        let ghosts = self.epoll.ghosts();
+        if ghosts == 0 {
             return;
         }
         let kernel = self.epoll.instance().kernel.clone();
-        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale.
+        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale, and
+        // the stop stays where it is watched.
         let Ok(healthy) = Epoll::on(kernel) else { return };
-        self.stats.ghosts += self.epoll.ghosts();
-        self.stats.healed += 1;
         let instance = healthy.instance();
-        let stop = self.stop.move_to(instance, Interest::READABLE.flags());
-        self.stopping |= stop.is_err();
+        if self.stop.move_to(instance, Interest::READABLE.flags()).is_err() {
+            return;
+        }
+        self.stats.ghosts += ghosts;
+        self.stats.healed += 1;
         let mut lost = Vec::new();
         for (token, tenant) in self.slots.iter_mut() {
-            if tenant.move_to(instance).is_err() {
-                lost.push(token);
+            if let Err(error) = tenant.move_to(instance) {
+                lost.push((token, error));
             }
         }
         self.epoll = healthy;
-        lost.into_iter().for_each(|token| self.close(token));
+        for (token, error) in lost {
+            self.close(token);
+            self.fail(Some(token), Reason::Registration(error.into()), state);
+        }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -228,8 +243,13 @@ impl<D, K: Kernel> Tenant<D, K> {
 
     /// Registers the source with another epoll instance, as it is armed now.
     fn move_to(&mut self, instance: &Arc<Instance<K>>) -> Result<(), Error> {
-        let flags = if self.armed == self.asked { self.flags } else { self.armed.flags() };
-        self.entry.as_mut().map_or(Ok(()), |entry| entry.move_to(instance, flags))
+        let Some(entry) = &mut self.entry else { return Ok(()) };
+        let flags = match self.armed {
+            armed if armed == self.asked => self.flags,
+            Interest::NONE if entry.is_level() => EventFlags::ET,
+            armed => armed.flags(),
+        };
+        entry.move_to(instance, flags)
     }
 
     /// Does what was asked of the source while it ran.

@@ -32,6 +32,9 @@ const SO_INQ_KNOWN: bool = cfg!(any(
     target_arch = "s390x",
 ));
 
+/// What `SO_PASSPIDFD` attaches, from Linux 6.5 on: a descriptor of the sender's process.
+const SCM_PIDFD: libc::c_int = 4;
+
 /// Room for one control message that holds a C `int`, aligned as the kernel wants it.
 #[repr(C, align(8))]
 struct Control([u8; 24]);
@@ -59,8 +62,8 @@ fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -
 
 /// recvmsg(2) into `buf`, with what the kernel said is left.
 ///
-/// Descriptors that a peer attached are closed: a byte stream has no use for them, and they would
-/// otherwise pile up in this process.
+/// Descriptors that came along, from the peer or for it, are closed: a byte stream has no use for
+/// them, and they would otherwise pile up in this process.
 pub(super) fn recv(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Received> {
     let mut control = Control([0; 24]);
     let mut room = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
@@ -69,35 +72,50 @@ pub(super) fn recv(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Receive
     message.msg_iov = &raw mut room;
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
-    message.msg_controllen = mem::size_of::<Control>();
+    // The field's type is not the same in every C library.
+    message.msg_controllen = mem::size_of::<Control>() as _;
 
     let flags = libc::MSG_CMSG_CLOEXEC;
     // SAFETY: the descriptor is open for the borrow; `message` names one buffer and one control
     // buffer, both alive, writable and of the lengths given.
     let bytes = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
     let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
-    Ok(Received { bytes, left: read_control(&message) })
+    // SAFETY: recvmsg has filled `message` in, and `control` is still alive; this is the only walk.
+    let left = unsafe { take_control(&message) };
+    Ok(Received { bytes, left })
 }
 
-/// Walks the control messages that `recvmsg` stored for `message`.
-fn read_control(message: &libc::msghdr) -> Option<usize> {
+/// Walks the control messages: takes the word on what is left, and closes every descriptor.
+///
+/// # Safety
+///
+/// `message` is as a successful recvmsg(2) left it, its control buffer is alive, and the descriptors
+/// in it are nobody's yet.
+unsafe fn take_control(message: &libc::msghdr) -> Option<usize> {
     let mut left = None;
     // SAFETY: `message` is as recvmsg(2) left it, its control buffer is still alive.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {
         // SAFETY: a non-null header from CMSG_FIRSTHDR or CMSG_NXTHDR lies whole in the buffer.
-        let (level, kind, length) =
-            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len) };
+        let found = unsafe { *header };
         // SAFETY: as above; the data follows the header.
         let data: *const libc::c_int = unsafe { libc::CMSG_DATA(header) }.cast();
-        match (level, kind) {
-            (libc::IPPROTO_TCP, libc::TCP_CM_INQ) | (libc::SOL_SOCKET, SO_INQ) => {
-                // SAFETY: the kernel stored one `int` behind this header.
-                let value = unsafe { data.read_unaligned() };
-                left = usize::try_from(value).ok();
+        let count = ints_within(found.cmsg_len as _);
+        for index in 0..count {
+            // SAFETY: the kernel stored `count` whole ints from `data` on.
+            let value = unsafe { data.wrapping_add(index).read_unaligned() };
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::IPPROTO_TCP, libc::TCP_CM_INQ) | (libc::SOL_SOCKET, SO_INQ) => {
+                    left = usize::try_from(value).ok();
+                }
+                // A pidfd that could not be made is an error number in its place.
+                (libc::SOL_SOCKET, libc::SCM_RIGHTS | SCM_PIDFD) if value >= 0 => {
+                    // SAFETY: the kernel has just opened this descriptor for us, and nobody else
+                    // knows of it.
+                    drop(unsafe { OwnedFd::from_raw_fd(value) });
+                }
+                _ => {}
             }
-            (libc::SOL_SOCKET, libc::SCM_RIGHTS) => close_all(data, length),
-            _ => {}
         }
         // SAFETY: `header` is a header of this message.
         header = unsafe { libc::CMSG_NXTHDR(message, header) };
@@ -105,15 +123,33 @@ fn read_control(message: &libc::msghdr) -> Option<usize> {
     left
 }
 
-/// Closes the descriptors of an `SCM_RIGHTS` message of `length` bytes, header included.
-fn close_all(data: *const libc::c_int, length: usize) {
+/// How many whole ints a control message of `length` bytes carries, its header included.
+fn ints_within(length: usize) -> usize {
     // SAFETY: CMSG_LEN only computes.
     let header = unsafe { libc::CMSG_LEN(0) } as usize;
-    let count = length.saturating_sub(header) / mem::size_of::<libc::c_int>();
-    for index in 0..count {
-        // SAFETY: the kernel stored `count` descriptor numbers from `data` on.
-        let number = unsafe { data.add(index).read_unaligned() };
-        // SAFETY: the kernel has just opened this descriptor for us, and nobody else knows of it.
-        drop(unsafe { OwnedFd::from_raw_fd(number) });
+    length.saturating_sub(header) / mem::size_of::<libc::c_int>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    /// A socket that came with `SO_PASSPIDFD` set gets a descriptor with every message.
+    #[test]
+    fn e03_a_peers_pidfd_is_closed() {
+        const SO_PASSPIDFD: libc::c_int = 76;
+        let (ours, peer) = UnixStream::pair().expect("descriptors are left");
+        if !set_option(ours.as_fd(), libc::SOL_SOCKET, SO_PASSPIDFD) {
+            return; // before Linux 6.5
+        }
+        rustix::io::write(&peer, b"data").expect("there is room");
+        let received = recv(ours.as_fd(), &mut [0; 8]).expect("data is there");
+        assert_eq!(received.bytes, 4);
+        let links = std::fs::read_dir("/proc/self/fd").expect("proc is mounted").flatten();
+        let pidfd = |link: std::path::PathBuf| link.to_string_lossy().contains("pidfd");
+        let open = links.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(pidfd);
+        assert!(!open, "the descriptor of the peer's process is left open");
     }
 }

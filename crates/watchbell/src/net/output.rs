@@ -1,5 +1,8 @@
 //! The bytes that the kernel has not taken yet.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::error;
 use std::fmt;
@@ -61,9 +64,10 @@ impl Marks {
     ///
     /// # Errors
     ///
-    /// [`MarksError`] if the high-water mark is zero or below the low one.
+    /// [`MarksError`] if the high-water mark is not above the low one: a queue of just that length
+    /// would have to pause its input and to resume it.
     pub fn new(low: usize, high: usize) -> Result<Marks, MarksError> {
-        if high == 0 || high < low {
+        if high <= low {
             return Err(MarksError { low, high });
         }
         Ok(Marks { low, high, limit: high.saturating_mul(4) })
@@ -87,7 +91,7 @@ pub struct MarksError {
 impl fmt::Display for MarksError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MarksError { low, high } = self;
-        write!(f, "a high-water mark of {high} bytes with a low-water mark of {low}")
+        write!(f, "a high-water mark of {high} bytes is not above a low-water mark of {low}")
     }
 }
 
@@ -151,7 +155,9 @@ impl Output {
         self.marks.high.saturating_sub(self.queue.len())
     }
 
-    /// Ends the output after what is queued: once the queue is empty, the peer is told (`SHUT_WR`).
+    /// Ends the output after what is queued: the next [`flush`](crate::event_loop::Ready::flush)
+    /// that leaves the queue empty tells the peer (`SHUT_WR`). So flush after it: with the queue
+    /// empty already, nothing else would run the source again.
     #[doc(alias = "SHUT_WR")]
     pub fn finish(&mut self) {
         if self.end == End::Open {
@@ -191,11 +197,9 @@ impl Output {
         self.queue.extend(bytes);
     }
 
-    /// The first `most` queued bytes, which wrap around at most once.
-    pub(super) fn slices(&self, most: usize) -> [IoSlice<'_>; 2] {
+    /// The queued bytes, which wrap around at most once.
+    pub(super) fn slices(&self) -> [IoSlice<'_>; 2] {
         let (front, back) = self.queue.as_slices();
-        let front = &front[..front.len().min(most)];
-        let back = &back[..back.len().min(most - front.len())];
         [IoSlice::new(front), IoSlice::new(back)]
     }
 

@@ -46,7 +46,8 @@ impl<S: Socket> Ready<'_, S> {
     /// Sends `bytes` behind what is queued: what the kernel and the budget do not take now is
     /// queued, and written in later turns.
     ///
-    /// At the queue's high-water mark, input is paused until it has come down to the low one.
+    /// At the queue's high-water mark, input is paused until it has come down to the low one. A
+    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other back.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl<S: Socket> Ready<'_, S> {
     /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html).
     pub fn flush(&mut self, output: &mut Output) -> io::Result<bool> {
         while !output.is_empty() {
-            match self.send_once(output.slices(usize::MAX))? {
+            match self.send_once(output.slices())? {
                 Some(taken) => output.consume(taken),
                 None => break,
             }
@@ -144,10 +145,8 @@ impl<S: Socket> Ready<'_, S> {
     }
 
     fn keep_marks(&mut self, output: &mut Output) {
-        match output.cross_mark() {
-            Some(true) => self.pause(Direction::Input),
-            Some(false) => self.resume(Direction::Input),
-            None => {}
+        if let Some(held) = output.cross_mark() {
+            self.run().directions.hold_input(held);
         }
     }
 }

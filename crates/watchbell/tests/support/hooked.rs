@@ -17,7 +17,9 @@ pub struct Hooked {
 }
 
 #[derive(Clone, Default)]
-struct Moment(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+struct Moment(Arc<Mutex<Option<Act>>>);
+
+type Act = Box<dyn FnOnce() + Send>;
 
 impl Hooked {
     /// Calls `act` once the next wait has its events, before its caller sees them.

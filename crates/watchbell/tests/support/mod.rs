@@ -3,6 +3,8 @@
 
 pub mod altered;
 pub mod eventfd;
+pub mod habits;
+pub mod sockets;
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};

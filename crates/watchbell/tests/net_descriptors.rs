@@ -1,0 +1,59 @@
+//! A peer that attaches descriptors to its bytes. Alone in its program: it counts what is open.
+
+mod support;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use support::sockets::{open_descriptors, strict_loop, unix_pair};
+use watchbell::epoll::Interest;
+use watchbell::event_loop::{Budget, EventLoop};
+use watchbell::kernel::Linux;
+
+fn send_with(peer: impl AsFd, bytes: &[u8], attached: &[BorrowedFd<'_>]) {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    assert!(control.push(SendAncillaryMessage::ScmRights(attached)));
+    let sent = sendmsg(peer, &[IoSlice::new(bytes)], &mut control, SendFlags::empty());
+    assert_eq!(sent, Ok(bytes.len()));
+}
+
+#[test]
+fn e03_attached_descriptors_are_closed_and_every_byte_is_read() {
+    let null = std::fs::File::open("/dev/null").expect("it is there");
+    for attached in [1, 2, 3, 8] {
+        let (stream, peer) = unix_pair(Linux);
+        let before = open_descriptors();
+        send_with(&peer, b"one ", &vec![null.as_fd(); attached]);
+        send_with(&peer, b"two ", &vec![null.as_fd(); attached]);
+        rustix::io::write(&peer, b"three").expect("there is room");
+        drop(peer);
+
+        let mut events: EventLoop<(Vec<u8>, bool)> = strict_loop(Linux, Budget::default());
+        let loop_and_probe = open_descriptors();
+        let handler =
+            |stream: &mut watchbell::event_loop::Ready<'_, watchbell::net::Stream>,
+             turn: &mut watchbell::event_loop::Turn<'_, (Vec<u8>, bool)>| {
+                let mut buf = [0; 64];
+                while let Some(read) = stream.recv(&mut buf)? {
+                    let (bytes, ended) = turn.state();
+                    bytes.extend_from_slice(&buf[..read]);
+                    *ended = read == 0;
+                    if *ended {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+        events.watch(stream, Interest::READABLE, handler).expect("a new source");
+        let mut seen = (Vec::new(), false);
+        while !seen.1 {
+            events.turn_with(&mut seen, None).expect("nothing fails");
+        }
+        assert_eq!(seen.0, b"one two three");
+        assert_eq!(open_descriptors(), loop_and_probe, "{attached} attached to each");
+        drop(events);
+        assert_eq!(open_descriptors(), before - 2, "the pair is gone too");
+    }
+}
