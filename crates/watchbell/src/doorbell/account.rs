@@ -17,7 +17,7 @@ use super::sync::{AtomicU64, AtomicUsize, Ordering, fence, spin_loop};
 
 /// The consumer's account.
 #[derive(Default)]
-pub struct Account {
+pub(super) struct Account {
     /// Odd while the consumer writes the counters below.
     version: AtomicUsize,
     /// Readers that ask the consumer to stand still.
@@ -31,13 +31,13 @@ pub struct Account {
 
 /// The account of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub(super) struct Snapshot {
     /// Items that were published.
-    pub accepted: u64,
-    pub processed: u64,
-    pub returned: u64,
+    pub(super) accepted: u64,
+    pub(super) processed: u64,
+    pub(super) returned: u64,
     /// Items in the queue and in the consumer's hands, counted.
-    pub owned: u64,
+    pub(super) owned: u64,
 }
 
 /// How long the consumer stands still for a reader that may have been preempted, in looks.
@@ -45,7 +45,7 @@ const PATIENCE: usize = 1000;
 
 impl Account {
     /// Consumer: an item has left the queue and is in hand.
-    pub fn take(&self) {
+    pub(super) fn take(&self) {
         self.write(|account| {
             add_one(&account.taken);
             add_one(&account.in_hand);
@@ -53,7 +53,7 @@ impl Account {
     }
 
     /// Consumer: an item in hand is done with.
-    pub fn process(&self) {
+    pub(super) fn process(&self) {
         self.write(|account| {
             take_one(&account.in_hand);
             add_one(&account.processed);
@@ -61,7 +61,7 @@ impl Account {
     }
 
     /// Consumer: an item in hand is not to be processed, but handed back or dropped.
-    pub fn give_back(&self) {
+    pub(super) fn give_back(&self) {
         self.write(|account| {
             take_one(&account.in_hand);
             add_one(&account.returned);
@@ -89,7 +89,7 @@ impl Account {
     }
 
     /// The account as of one moment during the call.
-    pub fn snapshot<T>(&self, ring: &Ring<T>) -> Snapshot {
+    pub(super) fn snapshot<T>(&self, ring: &Ring<T>) -> Snapshot {
         self.readers.fetch_add(1, Ordering::Relaxed);
         let snapshot = loop {
             match self.try_snapshot(ring) {

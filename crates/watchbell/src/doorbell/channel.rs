@@ -24,12 +24,13 @@
 //!
 //! This file takes its atomics from its parent, so that it can be compiled against loom's.
 
-use super::ring::{Position, Refusal, Ring};
+use super::ring::{Cursor, Refusal, Ring};
 use super::sync::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A ring, and whether its consumer has to be woken.
-pub struct Channel<T> {
-    pub ring: Ring<T>,
+pub(super) struct Channel<T> {
+    pub(super) ring: Ring<T>,
     state: AtomicUsize,
 }
 
@@ -43,7 +44,7 @@ const RUNG: usize = 2;
 /// What a producer owes after its push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a ring that is owed and not made is a lost wake"]
-pub enum Owed {
+pub(super) enum Owed {
     /// The consumer looks by itself.
     Nothing,
     /// A write to the eventfd: nobody else will make it.
@@ -63,25 +64,31 @@ pub enum Armed {
     Closed,
 }
 
+impl Armed {
+    /// For how long [`SleepBriefly`](Armed::SleepBriefly) may sleep at the most.
+    pub const BRIEFLY: Duration = Duration::from_millis(1);
+}
+
 impl<T> Channel<T> {
-    pub fn new(capacity: usize) -> Channel<T> {
-        Channel { ring: Ring::new(capacity), state: AtomicUsize::new(AWAKE) }
+    pub(super) fn new(capacity: usize) -> (Channel<T>, Cursor) {
+        let (ring, cursor) = Ring::new(capacity);
+        (Channel { ring, state: AtomicUsize::new(AWAKE) }, cursor)
     }
 
     /// Producer: accepts an item, or hands it back.
-    pub fn push(&self, item: T) -> Result<Owed, (T, Refusal)> {
+    pub(super) fn push(&self, item: T) -> Result<Owed, (T, Refusal)> {
         self.ring.push(item)?;
         Ok(self.look())
     }
 
     /// Producer: accepts as many of `items` as there is room for, from the front.
-    pub fn push_front_of(&self, items: &mut Vec<T>) -> Result<(usize, Owed), Refusal> {
+    pub(super) fn push_front_of(&self, items: &mut Vec<T>) -> Result<(usize, Owed), Refusal> {
         let count = self.ring.push_front_of(items)?;
         Ok((count, self.look()))
     }
 
     /// Nothing is accepted from here on, which a consumer that sleeps has to learn.
-    pub fn close(&self) -> Owed {
+    pub(super) fn close(&self) -> Owed {
         self.ring.close();
         self.look()
     }
@@ -98,13 +105,14 @@ impl<T> Channel<T> {
     }
 
     /// A ring could not be made: the next push is to try again.
-    pub fn unring(&self) {
+    pub(super) fn unring(&self) {
         let (rung, sleeping) = (RUNG, SLEEPING);
         let _ = self.state.compare_exchange(rung, sleeping, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Consumer: prepares to sleep, having taken everything before `taken`, and looks once more.
-    pub fn arm(&self, taken: Position) -> Armed {
+    /// Consumer: prepares to sleep, having found nothing at its cursor, and looks once more.
+    pub(super) fn arm(&self, cursor: &Cursor) -> Armed {
+        let taken = cursor.position();
         self.state.store(SLEEPING, Ordering::Relaxed);
         let (end, closed) = self.ring.end_now();
         let armed = match (end == taken, closed) {
@@ -121,7 +129,7 @@ impl<T> Channel<T> {
 
     /// Consumer: is awake, and looks at the queue before it sleeps again. A ring that is under way
     /// arrives later, and wakes once too often.
-    pub fn disarm(&self) {
+    pub(super) fn disarm(&self) {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 }

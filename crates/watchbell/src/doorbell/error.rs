@@ -107,5 +107,9 @@ impl<T> fmt::Display for PushAllError<T> {
 impl<T> error::Error for PushAllError<T> {}
 
 fn unrung(errno: Errno, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "the item was accepted, but its consumer could not be woken: {}", io::Error::from(errno))
+    write!(
+        f,
+        "the item was accepted, but its consumer could not be woken: {}",
+        io::Error::from(errno)
+    )
 }

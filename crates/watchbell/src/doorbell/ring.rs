@@ -27,10 +27,10 @@ use std::mem::MaybeUninit;
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
 /// The largest capacity: distances between positions have to stay unambiguous.
-pub const MAX_CAPACITY: usize = 1 << (usize::BITS - 3);
+pub(super) const MAX_CAPACITY: usize = 1 << (usize::BITS - 3);
 
 /// See the [module](self).
-pub struct Ring<T> {
+pub(super) struct Ring<T> {
     tail: Line<Tail>,
     head: Line<AtomicUsize>,
     capacity: usize,
@@ -63,24 +63,24 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 
 /// A position, which counts up and wraps below the bit that means closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position(usize);
+pub(super) struct Position(usize);
 
 impl Position {
     /// Where every ring begins.
-    pub const START: Position = Position(0);
+    pub(super) const START: Position = Position(0);
 
     /// The position of the item that `items` came before.
-    pub fn of(items: u64) -> Position {
+    pub(super) fn of(items: u64) -> Position {
         // The positions wrap on the way, as they are meant to.
         Position(items as usize & !CLOSED)
     }
 
-    pub fn plus(self, count: usize) -> Position {
+    pub(super) fn plus(self, count: usize) -> Position {
         Position(self.0.wrapping_add(count) & !CLOSED)
     }
 
     /// How far this one is ahead of `earlier`.
-    pub fn since(self, earlier: Position) -> usize {
+    pub(super) fn since(self, earlier: Position) -> usize {
         self.0.wrapping_sub(earlier.0) & !CLOSED
     }
 
@@ -92,32 +92,52 @@ impl Position {
 
 /// Why nothing was claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(super) enum Refusal {
     /// Every slot is taken.
     Full,
     /// Nothing is accepted any more.
     Closed,
 }
 
+/// The consumer's place in a ring. There is one a ring, and whoever has it is the consumer.
+pub(super) struct Cursor {
+    next: Position,
+    /// The address of the ring's slots: a cursor does for its own ring only.
+    ring: usize,
+}
+
+impl Cursor {
+    /// The position of the next item.
+    pub(super) fn position(&self) -> Position {
+        self.next
+    }
+}
+
 impl<T> Ring<T> {
-    pub fn new(capacity: usize) -> Ring<T> {
+    pub(super) fn new(capacity: usize) -> (Ring<T>, Cursor) {
         assert!((1..=MAX_CAPACITY).contains(&capacity), "a capacity of {capacity}");
         let slots = capacity.next_power_of_two();
-        Ring {
+        let ring = Ring {
             tail: Line(Tail { position: AtomicUsize::new(0), head_seen: AtomicUsize::new(0) }),
             head: Line(AtomicUsize::new(0)),
             capacity,
             mask: slots - 1,
             slots: (0..slots).map(|_| Slot::new()).collect(),
-        }
+        };
+        let cursor = Cursor { next: Position::START, ring: ring.address() };
+        (ring, cursor)
     }
 
-    pub fn capacity(&self) -> usize {
+    fn address(&self) -> usize {
+        self.slots.as_ptr().addr()
+    }
+
+    pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
     /// Producer: accepts an item, or hands it back.
-    pub fn push(&self, item: T) -> Result<(), (T, Refusal)> {
+    pub(super) fn push(&self, item: T) -> Result<(), (T, Refusal)> {
         match self.claim(1) {
             Ok((position, _)) => {
                 self.publish(position, item);
@@ -129,7 +149,7 @@ impl<T> Ring<T> {
 
     /// Producer: accepts as many of `items` as there is room for, from the front, with one claim.
     /// Nothing that could panic stands between the claim and the last publication.
-    pub fn push_front_of(&self, items: &mut Vec<T>) -> Result<usize, Refusal> {
+    pub(super) fn push_front_of(&self, items: &mut Vec<T>) -> Result<usize, Refusal> {
         if items.is_empty() {
             return Ok(0);
         }
@@ -189,64 +209,75 @@ impl<T> Ring<T> {
         slot.sequence.store(position.published(), Ordering::Release);
     }
 
-    /// Consumer: the item at `position`, if it is published. The slot stays taken until
-    /// [`free`](Ring::free).
-    ///
-    /// # Safety
-    ///
-    /// Only one thread at a time takes items, each position once, in order.
-    pub unsafe fn take(&self, position: Position) -> Option<T> {
+    /// Consumer: the next item, if it is published. Its slot stays taken until [`free`](Ring::free).
+    pub(super) fn take(&self, cursor: &mut Cursor) -> Option<T> {
+        assert_eq!(cursor.ring, self.address(), "a cursor does for its own ring");
+        let position = cursor.next;
         if !self.is_published(position) {
             return None;
         }
-        // SAFETY: the item was written before its publication, which was acquired; by the caller's
-        // word nobody takes it twice.
+        cursor.next = position.plus(1);
+        // SAFETY: the item was written before its publication, which was acquired. The ring has one
+        // cursor, borrowed exclusively here, which has just moved on: nobody takes the item twice.
         Some(self.slot(position).item.with(|place| unsafe { (*place).assume_init_read() }))
     }
 
     /// Whether the item at `position` can be taken.
-    pub fn is_published(&self, position: Position) -> bool {
+    pub(super) fn is_published(&self, position: Position) -> bool {
         self.slot(position).sequence.load(Ordering::Acquire) == position.published()
     }
 
     /// How many items from `position` on are published, counted one by one. At most all: an item
     /// that is claimed and not yet published is not accepted yet.
-    pub fn published_from(&self, position: Position) -> u64 {
+    pub(super) fn published_from(&self, position: Position) -> u64 {
         let (end, _) = self.end();
         let claimed = (0..end.since(position)).map(|offset| position.plus(offset));
         claimed.filter(|position| self.is_published(*position)).count() as u64
     }
 
-    /// Consumer: gives the slots before `position` back to the producers. A read-modify-write, so that
+    /// Consumer: gives the slots before the cursor back to the producers. A read-modify-write, so that
     /// a producer which waits for room is ordered before or after it: see `Room`.
-    pub fn free(&self, position: Position) {
-        self.head.0.swap(position.0, Ordering::AcqRel);
+    pub(super) fn free(&self, cursor: &Cursor) {
+        assert_eq!(cursor.ring, self.address(), "a cursor does for its own ring");
+        self.head.0.swap(cursor.next.0, Ordering::AcqRel);
     }
 
     /// Producer: whether a slot is free, ordered with [`free`](Ring::free) by a read-modify-write.
-    pub fn has_room_now(&self) -> bool {
+    pub(super) fn has_room_now(&self) -> bool {
         let head = Position(self.head.0.fetch_add(0, Ordering::AcqRel));
         let tail = Position(self.tail.0.position.load(Ordering::Relaxed) & !CLOSED);
         tail.since(head) < self.capacity
     }
 
     /// Where the next claim begins, and whether there will be none.
-    pub fn end(&self) -> (Position, bool) {
+    pub(super) fn end(&self) -> (Position, bool) {
         split(self.tail.0.position.load(Ordering::Acquire))
     }
 
     /// As [`end`](Ring::end), by a read-modify-write: every claim is ordered before it or after it.
-    pub fn end_now(&self) -> (Position, bool) {
+    pub(super) fn end_now(&self) -> (Position, bool) {
         split(self.tail.0.position.fetch_add(0, Ordering::AcqRel))
     }
 
     /// Nothing is accepted from here on.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         self.tail.0.position.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
     fn slot(&self, position: Position) -> &Slot<T> {
         &self.slots[position.0 & self.mask]
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    /// Drops what nobody has taken. No claim is under way, and the consumer has given back the slots of
+    /// all that it took.
+    fn drop(&mut self) {
+        let next = Position(self.head.0.load(Ordering::Relaxed));
+        let mut cursor = Cursor { next, ring: self.address() };
+        while let Some(item) = self.take(&mut cursor) {
+            drop(item);
+        }
     }
 }
 
