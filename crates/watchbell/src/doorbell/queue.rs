@@ -109,6 +109,12 @@ impl<T, K: Kernel> Queue<T, K> {
         self.shared.channel.ring.end().1
     }
 
+    /// Whether the queue is closed and everything that was accepted has been taken.
+    pub fn has_ended(&self) -> bool {
+        let (end, closed) = self.shared.channel.ring.end();
+        closed && end == self.cursor.position()
+    }
+
     /// Refuses further items.
     pub fn close(&self) {
         self.shared.close();
