@@ -4,8 +4,8 @@
 //! A reader in another thread wants them all as of one moment, together with what the queue holds. It
 //! reads between two looks at a version that the consumer makes odd while it writes, and even again
 //! (a sequence lock). A consumer that is busy would keep such a reader trying for ever, so the reader
-//! asks it to stand still for the moment of the reading; the consumer sees that at its next step, and
-//! waits for a bounded time at the most.
+//! closes a gate for the time of the reading, at which the consumer stops before its next step. While
+//! nobody reads, the gate costs the consumer one look.
 //!
 //! What is owned is *counted*: the published items among the ring's slots, one by one, and those in the
 //! consumer's hands. It is never the difference of the other numbers, or a loss could not show.
@@ -13,15 +13,17 @@
 //! This file takes its atomics from its parent, so that it can be compiled against loom's.
 
 use super::ring::{Position, Ring};
-use super::sync::{AtomicU64, AtomicUsize, Ordering, fence, spin_loop};
+use super::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
 
 /// The consumer's account.
 #[derive(Default)]
 pub(super) struct Account {
     /// Odd while the consumer writes the counters below.
     version: AtomicUsize,
-    /// Readers that ask the consumer to stand still.
+    /// Who reads, or waits to.
     readers: AtomicUsize,
+    /// Held by the one that reads.
+    gate: Mutex<()>,
     /// How many items were taken; the position of the next one, but that it never wraps.
     taken: AtomicU64,
     in_hand: AtomicU64,
@@ -39,9 +41,6 @@ pub(super) struct Snapshot {
     /// Items in the queue and in the consumer's hands, counted.
     pub(super) owned: u64,
 }
-
-/// How long the consumer stands still for a reader that may have been preempted, in looks.
-const PATIENCE: usize = 1000;
 
 impl Account {
     /// Consumer: an item has left the queue and is in hand.
@@ -70,7 +69,7 @@ impl Account {
 
     /// Consumer: writes a step down.
     fn write(&self, step: impl FnOnce(&Account)) {
-        self.stand_still();
+        self.pass_gate();
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version.wrapping_add(1), Ordering::Relaxed);
         // A reader that sees any of the new numbers sees the odd version too.
@@ -79,24 +78,25 @@ impl Account {
         self.version.store(version.wrapping_add(2), Ordering::Release);
     }
 
-    fn stand_still(&self) {
-        for _ in 0..PATIENCE {
-            if self.readers.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-            spin_loop();
+    /// A reader that is seen too late tries again, so this needs no order.
+    fn pass_gate(&self) {
+        if self.readers.load(Ordering::Relaxed) > 0 {
+            drop(lock(&self.gate));
         }
     }
 
     /// The account as of one moment during the call.
     pub(super) fn snapshot<T>(&self, ring: &Ring<T>) -> Snapshot {
         self.readers.fetch_add(1, Ordering::Relaxed);
+        let gate = lock(&self.gate);
         let snapshot = loop {
             match self.try_snapshot(ring) {
                 Some(snapshot) => break snapshot,
-                None => spin_loop(),
+                // The consumer is in the middle of a step.
+                None => yield_now(),
             }
         };
+        drop(gate);
         self.readers.fetch_sub(1, Ordering::Relaxed);
         snapshot
     }

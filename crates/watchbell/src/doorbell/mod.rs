@@ -65,8 +65,8 @@ use std::io;
 /// What the files of the protocol take from their parent; a test gives them loom's.
 mod sync {
     pub(super) use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-    pub(super) use crate::sync::{Condvar, Mutex, MutexGuard};
-    pub(super) use std::hint::spin_loop;
+    pub(super) use crate::sync::thread::yield_now;
+    pub(super) use crate::sync::{Condvar, Mutex, lock};
 
     /// std's cell, with the accessors of loom's.
     pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

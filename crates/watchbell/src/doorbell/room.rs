@@ -7,7 +7,7 @@
 //!
 //! This file takes its atomics and locks from its parent, so that it can be compiled against loom's.
 
-use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
+use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, lock};
 use std::time::Instant;
 
 /// Producers that wait for room.
@@ -48,8 +48,4 @@ impl Room {
             self.freed.notify_all();
         }
     }
-}
-
-fn lock(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
-    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
