@@ -8,6 +8,8 @@ mod account;
 mod channel;
 #[path = "support/doorbell_models.rs"]
 mod models;
+#[path = "support/doorbell_mutants.rs"]
+mod mutants;
 #[path = "../src/doorbell/ring.rs"]
 mod ring;
 #[path = "../src/doorbell/room.rs"]
@@ -37,6 +39,31 @@ holds! {
     d10_last_sender_dropped_after_its_ring: models::last_sender_dropped();
     d03_a_ring_that_failed_is_made_by_the_next_push: models::failed_ring();
     d10_waiting_for_room: models::waiting_for_room();
+    d10_waiting_for_room_in_turn: models::waiting_for_room_in_turn();
     d10_waiting_for_room_until_the_end: models::waiting_for_the_end();
+    d05_room_that_one_producer_has_seen: models::passing_room_on();
+    d10_the_end_is_seen_with_what_came_before: models::seeing_the_end();
     d11_a_snapshot_at_any_moment: models::snapshot();
+}
+
+#[test]
+fn d06_a_flag_cleared_after_the_drain_loses_a_wake() {
+    let twin = models::pushing(1, 1, 1, Recheck::Ignored);
+    assert_eq!(mutants::failure_of(twin), mutants::Failure::Deadlock);
+}
+
+#[test]
+fn d06_no_recheck_loses_a_wake() {
+    let twin = models::pushing(1, 1, 1, Recheck::None);
+    assert_eq!(mutants::failure_of(twin), mutants::Failure::Deadlock);
+}
+
+#[test]
+fn d06_the_shipped_source_weakened_in_one_place_fails() {
+    mutants::each_fails();
+}
+
+#[test]
+fn d06_every_order_in_the_shipped_source_is_needed() {
+    mutants::each_order_has_a_mutant();
 }

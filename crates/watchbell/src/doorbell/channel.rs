@@ -26,6 +26,7 @@
 
 use super::ring::{Cursor, Refusal, Ring};
 use super::sync::{AtomicUsize, Ordering};
+use std::collections::TryReserveError;
 use std::time::Duration;
 
 /// A ring, and whether its consumer has to be woken.
@@ -70,9 +71,10 @@ impl Armed {
 }
 
 impl<T> Channel<T> {
-    pub(super) fn new(capacity: usize) -> (Channel<T>, Cursor) {
-        let (ring, cursor) = Ring::new(capacity);
-        (Channel { ring, state: AtomicUsize::new(AWAKE) }, cursor)
+    /// As [`Ring::new`].
+    pub(super) fn new(capacity: usize) -> Result<(Channel<T>, Cursor), TryReserveError> {
+        let (ring, cursor) = Ring::new(capacity)?;
+        Ok((Channel { ring, state: AtomicUsize::new(AWAKE) }, cursor))
     }
 
     /// Producer: accepts an item, or hands it back.

@@ -90,8 +90,8 @@ mod sync {
 ///
 /// # Errors
 ///
-/// `InvalidInput` for a capacity of zero, or one larger than an eighth of the address space; otherwise
-/// those of [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html): `EMFILE`, `ENFILE`,
+/// `InvalidInput` for a capacity of zero, or one larger than an eighth of the address space;
+/// `OutOfMemory` where there is no memory for so many items; otherwise those of [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html): `EMFILE`, `ENFILE`,
 /// `ENOMEM`.
 pub fn doorbell<T>(capacity: usize) -> io::Result<(Doorbell<T>, Queue<T>)> {
     doorbell_on(Linux, capacity)

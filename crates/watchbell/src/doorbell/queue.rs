@@ -57,10 +57,7 @@ impl<T, K: Kernel> Queue<T, K> {
 
     /// Takes the next item, which counts as processed from here on.
     pub fn pop(&mut self) -> Option<T> {
-        let item = self.take()?;
-        self.finish_item();
-        self.free();
-        Some(item)
+        self.batch().take()
     }
 
     /// Gives up to `most` items to `process`, in order, and says how many. Their slots are free once it
@@ -69,16 +66,16 @@ impl<T, K: Kernel> Queue<T, K> {
     /// An item is in hand while `process` runs, and counts as processed afterwards, also if that
     /// panics.
     pub fn drain(&mut self, most: usize, mut process: impl FnMut(T)) -> usize {
-        let mut batch = Batch { queue: self, in_hand: false };
-        let mut taken = 0;
-        while taken < most {
-            let Some(item) = batch.queue.take() else { break };
-            taken += 1;
-            batch.in_hand = true;
+        let mut batch = self.batch();
+        while batch.taken < most {
+            let Some(item) = batch.take() else { break };
             process(item);
-            batch.finish_item();
         }
-        taken
+        batch.taken
+    }
+
+    pub(crate) fn batch(&mut self) -> Batch<'_, T, K> {
+        Batch { queue: self, taken: 0, in_hand: false }
     }
 
     /// Prepares to sleep, and looks once more: see [`Armed`].
@@ -148,21 +145,16 @@ impl<T, K: Kernel> Queue<T, K> {
         self.shared.ledger()
     }
 
-    /// Takes an item into hand.
-    pub(crate) fn take(&mut self) -> Option<T> {
+    /// Takes an item into hand. Its slot has to be [freed](Queue::free).
+    fn take(&mut self) -> Option<T> {
         self.disarm();
         let item = self.shared.channel.ring.take(&mut self.cursor)?;
         self.shared.account.take();
         Some(item)
     }
 
-    /// The item in hand is done with.
-    pub(crate) fn finish_item(&mut self) {
-        self.shared.account.process();
-    }
-
     /// Gives the slots of all items that were taken back to the producers.
-    pub(crate) fn free(&mut self) {
+    fn free(&mut self) {
         self.shared.channel.ring.free(&self.cursor);
         self.shared.room.notify();
     }
@@ -175,16 +167,27 @@ impl<T, K: Kernel> Queue<T, K> {
     }
 }
 
-/// A batch that is being drained: whatever ends it, the account and the slots are put in order.
-struct Batch<'queue, T, K: Kernel> {
+/// Items that are being taken one after the other. Whatever ends it, the account and the slots are put
+/// in order.
+pub(crate) struct Batch<'queue, T, K: Kernel> {
     queue: &'queue mut Queue<T, K>,
+    taken: usize,
     in_hand: bool,
 }
 
 impl<T, K: Kernel> Batch<'_, T, K> {
+    /// The next item. The one before it is done with.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.finish_item();
+        let item = self.queue.take()?;
+        self.taken += 1;
+        self.in_hand = true;
+        Some(item)
+    }
+
     fn finish_item(&mut self) {
         if std::mem::take(&mut self.in_hand) {
-            self.queue.finish_item();
+            self.queue.shared.account.process();
         }
     }
 }
@@ -192,7 +195,9 @@ impl<T, K: Kernel> Batch<'_, T, K> {
 impl<T, K: Kernel> Drop for Batch<'_, T, K> {
     fn drop(&mut self) {
         self.finish_item();
-        self.queue.free();
+        if self.taken > 0 {
+            self.queue.free();
+        }
     }
 }
 

@@ -21,6 +21,7 @@
 #![allow(unsafe_code)]
 
 use super::sync::{AtomicUsize, Ordering, UnsafeCell};
+use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
 
 /// Set in the tail once nothing more is accepted.
@@ -114,18 +115,22 @@ impl Cursor {
 }
 
 impl<T> Ring<T> {
-    pub(super) fn new(capacity: usize) -> (Ring<T>, Cursor) {
+    /// A ring for `capacity` items, and its one cursor; or an error where there is no memory for it.
+    pub(super) fn new(capacity: usize) -> Result<(Ring<T>, Cursor), TryReserveError> {
         assert!((1..=MAX_CAPACITY).contains(&capacity), "a capacity of {capacity}");
-        let slots = capacity.next_power_of_two();
+        let count = capacity.next_power_of_two();
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(count)?;
+        slots.extend((0..count).map(|_| Slot::new()));
         let ring = Ring {
             tail: Line(Tail { position: AtomicUsize::new(0), head_seen: AtomicUsize::new(0) }),
             head: Line(AtomicUsize::new(0)),
             capacity,
-            mask: slots - 1,
-            slots: (0..slots).map(|_| Slot::new()).collect(),
+            mask: count - 1,
+            slots: slots.into_boxed_slice(),
         };
         let cursor = Cursor { next: Position::START, ring: ring.address() };
-        (ring, cursor)
+        Ok((ring, cursor))
     }
 
     fn address(&self) -> usize {
@@ -173,9 +178,10 @@ impl<T> Ring<T> {
             let count = match self.room(position) {
                 Some(0) => return Err(Refusal::Full),
                 Some(room) => room.min(wanted),
-                // A tail that is older than the head: look at the latest.
+                // The tail and the head that were seen do not go together. The latest tail does with
+                // every head that those who have moved it knew of.
                 None => {
-                    seen = tail.fetch_add(0, Ordering::Relaxed);
+                    seen = tail.fetch_add(0, Ordering::Acquire);
                     continue;
                 }
             };
@@ -187,7 +193,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// How many slots are free if `tail` is the tail. `None`: it is not.
+    /// How many slots are free if `tail` is the tail. `None`: it is not, or this head is not the head.
     fn room(&self, tail: Position) -> Option<usize> {
         let Tail { head_seen, .. } = &self.tail.0;
         // Acquire here and Release below: what this head stands for, that the consumer has read the
@@ -227,11 +233,15 @@ impl<T> Ring<T> {
         self.slot(position).sequence.load(Ordering::Acquire) == position.published()
     }
 
-    /// How many items from `position` on are published, counted one by one. At most all: an item
-    /// that is claimed and not yet published is not accepted yet.
+    /// How many items from `position` on are published, counted one by one: one that is claimed and
+    /// not yet published is not accepted yet.
+    ///
+    /// Another thread than the consumer's may see a tail that is older than the position. Then the
+    /// count means nothing, and still ends.
     pub(super) fn published_from(&self, position: Position) -> u64 {
         let (end, _) = self.end();
-        let claimed = (0..end.since(position)).map(|offset| position.plus(offset));
+        let count = end.since(position).min(self.capacity);
+        let claimed = (0..count).map(|offset| position.plus(offset));
         claimed.filter(|position| self.is_published(*position)).count() as u64
     }
 

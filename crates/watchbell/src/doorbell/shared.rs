@@ -21,8 +21,8 @@ pub(super) struct Shared<T, K: Kernel> {
 
 impl<T, K: Kernel> Shared<T, K> {
     pub(super) fn new(kernel: K, capacity: usize) -> io::Result<(Shared<T, K>, Cursor)> {
+        let (channel, cursor) = Channel::new(capacity)?;
         let bell = Counter::on(kernel, 0)?;
-        let (channel, cursor) = Channel::new(capacity);
         let (account, room) = (Account::default(), Room::default());
         Ok((Shared { channel, account, room, bell }, cursor))
     }

@@ -85,19 +85,24 @@ where
 {
     /// Handles items within the budget. Each ends by itself: an error or a panic is that item's.
     fn run(&mut self, run: &mut Run, turn: &mut Turn<'_, D, K>) -> io::Result<()> {
-        let queue = self.registered.get_mut();
-        while take_share(&mut run.left) {
-            let Some(item) = queue.take() else { break };
-            run.operations += 1;
-            isolate(turn, |turn| self.handler.item(item, turn));
-            queue.finish_item();
-            if turn.is_interrupted() {
-                break;
-            }
-        }
-        queue.free();
-        // The queue is the authority, not its descriptor, whose edge says only that there is news.
+        // The queue is the authority, not its descriptor, whose edge says only that there is news; the
+        // look at it is an operation, whatever it finds.
         run.directions.block(Direction::Input);
+        run.operations += 1;
+        if run.directions.is_paused(Direction::Input) {
+            return Ok(());
+        }
+        let queue = self.registered.get_mut();
+        let mut batch = queue.batch();
+        while !turn.is_interrupted() && take_share(&mut run.left) {
+            let Some(item) = batch.take() else { break };
+            isolate(turn, |turn| self.handler.item(item, turn));
+        }
+        drop(batch);
+        // Closed, it is about to be dropped; paused, the loop looks at it once it is resumed.
+        if turn.is_interrupted() {
+            return Ok(());
+        }
         if queue.has_item() {
             run.again = true;
         } else if queue.has_ended() && !self.told_closed {

@@ -24,7 +24,7 @@ pub enum Weakening {
     NoRelease,
     /// A read-modify-write is a load and a store; one that changes nothing is a load.
     Split,
-    /// It is not made: a store or a fence is left out.
+    /// It is not made: a store, an exchange, a lock or a fence is left out.
     Skip,
 }
 
@@ -42,13 +42,13 @@ thread_local! {
     static MET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body` on a mutant of the source. Panics where `body` has never come by that place.
+/// Runs `body` on a mutant of the source. Panics where `body` never comes by that place.
 pub fn on_mutant<R>(mutant: Mutant, body: impl FnOnce() -> R) -> R {
     MUTANT.set(Some(mutant));
     MET.set(false);
     let result = body();
     MUTANT.set(None);
-    assert!(MET.get(), "the models never come by {mutant:?}");
+    assert!(MET.get(), "the model never comes by {mutant:?}");
     result
 }
 
@@ -141,6 +141,7 @@ macro_rules! weakened_atomic {
                         self.0.store(new, Ordering::Release);
                         Ok(old)
                     }
+                    Some(Weakening::Skip) => Err(self.0.load(Ordering::Acquire)),
                     weakening => {
                         let success = weakened(success, weakening);
                         self.0.compare_exchange(current, new, success, failure)
@@ -174,6 +175,7 @@ macro_rules! weakened_atomic {
                         }
                         old
                     }
+                    Some(Weakening::Skip) => self.0.load(Ordering::Acquire),
                     weakening => whole(weakened(order, weakening)),
                 }
             }
