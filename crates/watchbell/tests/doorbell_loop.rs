@@ -18,6 +18,7 @@ use std::io;
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
+use support::sockets::strict_loop;
 use support::watchdog;
 use watchbell::doorbell::{Doorbell, PushError, Queue, doorbell_on};
 use watchbell::event_loop::Direction::Input;
@@ -79,7 +80,7 @@ mod bodies {
     }
 
     pub fn d04_published_during_the_drain<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = strict_loop::<(), K>(kernel.clone(), Budget::default());
         let (bell, queue) = doorbell_on(kernel, 4).unwrap();
         let came = shared::<Vec<usize>>();
         let (list, pushing) = (Rc::clone(&came), bell.clone());
@@ -244,7 +245,7 @@ mod bodies {
     }
 
     pub fn d07_a_queue_that_its_own_handler_pauses_keeps_the_rest<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = strict_loop::<(), K>(kernel.clone(), Budget::default());
         let (bell, queue) = doorbell_on(kernel, 8).unwrap();
         let came = shared::<Vec<usize>>();
         let list = Rc::clone(&came);
@@ -268,7 +269,7 @@ mod bodies {
     }
 
     pub fn d07_a_queue_paused_by_another_source_is_not_run<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = strict_loop::<(), K>(kernel.clone(), Budget::default());
         let (first, pausing) = doorbell_on(kernel.clone(), 1).unwrap();
         let pausing = events
             .serve(pausing, |token, turn: &mut Turn<'_, (), K>| {
@@ -290,7 +291,7 @@ mod bodies {
 
     /// Slots are given back at the end of a run, so a handler finds its own item's still taken.
     pub fn d04_a_handler_may_push_to_its_own_queue<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = strict_loop::<(), K>(kernel.clone(), Budget::default());
         let (bell, queue) = doorbell_on(kernel, 2).unwrap();
         let came = shared::<Vec<usize>>();
         let (list, own) = (Rc::clone(&came), bell.clone());
@@ -472,22 +473,26 @@ fn calls(kernel: &Counting<impl Kernel>) -> [u64; 3] {
 #[test]
 fn d06_no_call_an_item_while_the_loop_is_awake() {
     watchdog(|| {
-        let (kernel, mut events) = looped::counting();
-        let (bell, queue) = doorbell_on(kernel.clone(), 16).unwrap();
-        let (counts, own) = (kernel.clone(), bell.clone());
+        let kernel = Counting::new(Linux);
+        let mut events = strict_loop::<(), _>(kernel.clone(), Budget::default());
+        let (bell, queue) = doorbell_on(kernel.clone(), 100).unwrap();
+        let (pushing, count) = (bell.clone(), counted());
+        let came = Rc::clone(&count);
         events
-            .serve(queue, move |round: u32, turn| {
-                counts.reset();
-                let pushing = own.clone();
-                thread::spawn(move || (0..8).for_each(|_| pushing.push(0).unwrap())).join().unwrap();
-                assert_eq!(counts.total(), 0, "pushed to a loop that is awake");
-                turn.stop();
-                let _ = round;
+            .serve(queue, move |is_first, _| {
+                came.set(came.get() + 1);
+                if is_first {
+                    let bell = pushing.clone();
+                    let push = move || (0..99).for_each(|_| bell.push(false).unwrap());
+                    kernel.reset();
+                    thread::spawn(push).join().unwrap();
+                    assert_eq!(kernel.total(), 0, "pushed to a loop that is awake");
+                }
                 Ok(())
             })
             .unwrap();
-        bell.push(1).unwrap();
-        events.turn(None).unwrap();
+        bell.push(true).unwrap();
+        drive(&mut events, || count.get() == 100);
     });
 }
 

@@ -157,8 +157,8 @@ mod bodies {
         let mut writes = 0;
         let looks: [fn(&mut Queue<u8, Counting<K>>); 3] = [
             |queue| queue.disarm(),
-            |queue| drop(queue.pop()),
-            |queue| drop(queue.drain(9, |_| {})),
+            |queue| assert_eq!(queue.pop(), None),
+            |queue| assert_eq!(queue.drain(9, |_| {}), 0),
         ];
         for look in looks {
             kernel.reset();

@@ -8,11 +8,13 @@
 //! nobody reads, the gate costs the consumer one look.
 //!
 //! What is owned is *counted*: the published items among the ring's slots, one by one, and those in the
-//! consumer's hands. It is never the difference of the other numbers, or a loss could not show.
+//! consumer's hands. It is never the difference of the other numbers, or a loss could not show. What was
+//! accepted is the ring's own number, which knows nothing of the account: an item that leaves the ring
+//! and is not written down unbalances them.
 //!
 //! This file takes its atomics from its parent, so that it can be compiled against loom's.
 
-use super::ring::{Position, Ring};
+use super::ring::Ring;
 use super::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
 
 /// The consumer's account.
@@ -24,8 +26,6 @@ pub(super) struct Account {
     readers: AtomicUsize,
     /// Held by the one that reads.
     gate: Mutex<()>,
-    /// How many items were taken; the position of the next one, but that it never wraps.
-    taken: AtomicU64,
     in_hand: AtomicU64,
     processed: AtomicU64,
     returned: AtomicU64,
@@ -43,12 +43,15 @@ pub(super) struct Snapshot {
 }
 
 impl Account {
-    /// Consumer: an item has left the queue and is in hand.
-    pub(super) fn take(&self) {
+    /// Consumer: an item goes from the queue, by `take`, into hand.
+    pub(super) fn take<T>(&self, take: impl FnOnce() -> Option<T>) -> Option<T> {
         self.write(|account| {
-            add_one(&account.taken);
-            add_one(&account.in_hand);
-        });
+            let item = take();
+            if item.is_some() {
+                add_one(&account.in_hand);
+            }
+            item
+        })
     }
 
     /// Consumer: an item in hand is done with.
@@ -68,14 +71,15 @@ impl Account {
     }
 
     /// Consumer: writes a step down.
-    fn write(&self, step: impl FnOnce(&Account)) {
+    fn write<R>(&self, step: impl FnOnce(&Account) -> R) -> R {
         self.pass_gate();
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version.wrapping_add(1), Ordering::Relaxed);
         // A reader that sees any of the new numbers sees the odd version too.
         fence(Ordering::Release);
-        step(self);
+        let result = step(self);
         self.version.store(version.wrapping_add(2), Ordering::Release);
+        result
     }
 
     /// A reader that is seen too late tries again, so this needs no order.
@@ -105,11 +109,10 @@ impl Account {
     fn try_snapshot<T>(&self, ring: &Ring<T>) -> Option<Snapshot> {
         let version = self.version.load(Ordering::Acquire);
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let taken = load(&self.taken);
         let (in_hand, processed, returned) =
             (load(&self.in_hand), load(&self.processed), load(&self.returned));
         // Producers go on; what they publish from here on is of a later moment or of this one.
-        let queued = ring.published_from(Position::of(taken));
+        let (taken, queued) = ring.count();
         fence(Ordering::Acquire);
         let unmoved = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
         unmoved.then_some(Snapshot {

@@ -51,6 +51,8 @@ mod ring;
 mod room;
 mod sender;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use channel::Armed;
 pub use error::{Errno, PushAllError, PushAllReason, PushError};

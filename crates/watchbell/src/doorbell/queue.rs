@@ -16,7 +16,23 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// that follows. Alone, or in somebody else's loop, the order is: take everything, [`arm`](Queue::arm),
 /// and sleep only if it says so. The descriptor is to be watched edge-triggered, and never read.
 ///
-/// Dropped, it closes the queue and drops what is left, which counts as returned.
+/// Dropped, it closes the queue and drops what is left, which counts as returned. An item that was
+/// accepted just before, and whose push has not come to its end, is dropped with the last doorbell, and
+/// counts as owned until then.
+///
+/// There is one consumer:
+///
+/// ```compile_fail,E0599
+/// let (bell, queue) = watchbell::doorbell::doorbell::<u32>(8).unwrap();
+/// let (one, other) = (queue.clone(), queue);
+/// ```
+///
+/// and as many producers as one likes:
+///
+/// ```
+/// let (bell, queue) = watchbell::doorbell::doorbell::<u32>(8).unwrap();
+/// let (one, other) = (bell.clone(), bell);
+/// ```
 ///
 /// # Example
 ///
@@ -148,15 +164,20 @@ impl<T, K: Kernel> Queue<T, K> {
     /// Takes an item into hand. Its slot has to be [freed](Queue::free).
     fn take(&mut self) -> Option<T> {
         self.disarm();
-        let item = self.shared.channel.ring.take(&mut self.cursor)?;
-        self.shared.account.take();
-        Some(item)
+        let ring = &self.shared.channel.ring;
+        self.shared.account.take(|| ring.take(&mut self.cursor))
     }
 
     /// Gives the slots of all items that were taken back to the producers.
     fn free(&mut self) {
         self.shared.channel.ring.free(&self.cursor);
         self.shared.room.notify();
+    }
+
+    /// What a faulty consumer would do: takes an item out of the ring, and writes nothing down.
+    #[cfg(test)]
+    pub(super) fn lose(&mut self) -> Option<T> {
+        self.shared.channel.ring.take(&mut self.cursor)
     }
 
     fn give_back(&mut self) -> Option<T> {

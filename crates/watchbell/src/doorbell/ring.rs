@@ -20,7 +20,7 @@
 //! This file takes its atomics from its parent, so that it can be compiled against loom's.
 #![allow(unsafe_code)]
 
-use super::sync::{AtomicUsize, Ordering, UnsafeCell};
+use super::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
 
@@ -34,6 +34,8 @@ pub(super) const MAX_CAPACITY: usize = 1 << (usize::BITS - 3);
 pub(super) struct Ring<T> {
     tail: Line<Tail>,
     head: Line<AtomicUsize>,
+    /// How many items were taken, which the consumer writes and the account reads.
+    taken: Line<AtomicU64>,
     capacity: usize,
     mask: usize,
     slots: Box<[Slot<T>]>,
@@ -67,11 +69,8 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 pub(super) struct Position(usize);
 
 impl Position {
-    /// Where every ring begins.
-    pub(super) const START: Position = Position(0);
-
     /// The position of the item that `items` came before.
-    pub(super) fn of(items: u64) -> Position {
+    fn of(items: u64) -> Position {
         // The positions wrap on the way, as they are meant to.
         Position(items as usize & !CLOSED)
     }
@@ -102,7 +101,8 @@ pub(super) enum Refusal {
 
 /// The consumer's place in a ring. There is one a ring, and whoever has it is the consumer.
 pub(super) struct Cursor {
-    next: Position,
+    /// How many items were taken.
+    taken: u64,
     /// The address of the ring's slots: a cursor does for its own ring only.
     ring: usize,
 }
@@ -110,7 +110,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The position of the next item.
     pub(super) fn position(&self) -> Position {
-        self.next
+        Position::of(self.taken)
     }
 }
 
@@ -125,11 +125,12 @@ impl<T> Ring<T> {
         let ring = Ring {
             tail: Line(Tail { position: AtomicUsize::new(0), head_seen: AtomicUsize::new(0) }),
             head: Line(AtomicUsize::new(0)),
+            taken: Line(AtomicU64::new(0)),
             capacity,
             mask: count - 1,
             slots: slots.into_boxed_slice(),
         };
-        let cursor = Cursor { next: Position::START, ring: ring.address() };
+        let cursor = Cursor { taken: 0, ring: ring.address() };
         Ok((ring, cursor))
     }
 
@@ -165,9 +166,9 @@ impl<T> Ring<T> {
         Ok(count)
     }
 
-    /// Claims up to `wanted` positions. The claim acquires what the consumer released by its own
+    /// The first half of a push: claims up to `wanted` positions, which have to be published. The claim acquires what the consumer released by its own
     /// read-modify-write of the tail: see `Channel::arm`.
-    fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
+    pub(super) fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
         let Tail { position: tail, .. } = &self.tail.0;
         let mut seen = tail.load(Ordering::Relaxed);
         loop {
@@ -207,7 +208,8 @@ impl<T> Ring<T> {
         self.capacity.checked_sub(tail.since(head))
     }
 
-    fn publish(&self, position: Position, item: T) {
+    /// The second half of a push.
+    pub(super) fn publish(&self, position: Position, item: T) {
         let slot = self.slot(position);
         // SAFETY: the position was claimed by this thread, so nobody else writes to its slot, and the
         // head has passed the slot's last item, so the consumer is done with it.
@@ -218,11 +220,12 @@ impl<T> Ring<T> {
     /// Consumer: the next item, if it is published. Its slot stays taken until [`free`](Ring::free).
     pub(super) fn take(&self, cursor: &mut Cursor) -> Option<T> {
         assert_eq!(cursor.ring, self.address(), "a cursor does for its own ring");
-        let position = cursor.next;
+        let position = cursor.position();
         if !self.is_published(position) {
             return None;
         }
-        cursor.next = position.plus(1);
+        cursor.taken = cursor.taken.checked_add(1).expect("fewer than 2^64 items");
+        self.taken.0.store(cursor.taken, Ordering::Relaxed);
         // SAFETY: the item was written before its publication, which was acquired. The ring has one
         // cursor, borrowed exclusively here, which has just moved on: nobody takes the item twice.
         Some(self.slot(position).item.with(|place| unsafe { (*place).assume_init_read() }))
@@ -233,23 +236,24 @@ impl<T> Ring<T> {
         self.slot(position).sequence.load(Ordering::Acquire) == position.published()
     }
 
-    /// How many items from `position` on are published, counted one by one: one that is claimed and
-    /// not yet published is not accepted yet.
+    /// How many items were taken, and how many are published and were not, counted one by one: one that
+    /// is claimed and not yet published is not accepted yet.
     ///
-    /// Another thread than the consumer's may see a tail that is older than the position. Then the
-    /// count means nothing, and still ends.
-    pub(super) fn published_from(&self, position: Position) -> u64 {
-        let (end, _) = self.end();
+    /// Another thread than the consumer's may see a tail that is older than the last that was taken.
+    /// Then the count means nothing, and still ends.
+    pub(super) fn count(&self) -> (u64, u64) {
+        let taken = self.taken.0.load(Ordering::Relaxed);
+        let (position, (end, _)) = (Position::of(taken), self.end());
         let count = end.since(position).min(self.capacity);
         let claimed = (0..count).map(|offset| position.plus(offset));
-        claimed.filter(|position| self.is_published(*position)).count() as u64
+        (taken, claimed.filter(|position| self.is_published(*position)).count() as u64)
     }
 
     /// Consumer: gives the slots before the cursor back to the producers. A read-modify-write, so that
     /// a producer which waits for room is ordered before or after it: see `Room`.
     pub(super) fn free(&self, cursor: &Cursor) {
         assert_eq!(cursor.ring, self.address(), "a cursor does for its own ring");
-        self.head.0.swap(cursor.next.0, Ordering::AcqRel);
+        self.head.0.swap(cursor.position().0, Ordering::AcqRel);
     }
 
     /// Producer: whether a slot is free, ordered with [`free`](Ring::free) by a read-modify-write.
@@ -280,11 +284,10 @@ impl<T> Ring<T> {
 }
 
 impl<T> Drop for Ring<T> {
-    /// Drops what nobody has taken. No claim is under way, and the consumer has given back the slots of
-    /// all that it took.
+    /// Drops what nobody has taken. No claim is under way: whoever claims has a reference.
     fn drop(&mut self) {
-        let next = Position(self.head.0.load(Ordering::Relaxed));
-        let mut cursor = Cursor { next, ring: self.address() };
+        let taken = self.taken.0.load(Ordering::Relaxed);
+        let mut cursor = Cursor { taken, ring: self.address() };
         while let Some(item) = self.take(&mut cursor) {
             drop(item);
         }

@@ -14,7 +14,9 @@ use std::time::Instant;
 /// Clones push to the same queue. When the last one is dropped the queue is closed.
 ///
 /// There is no check of the process here, since it would cost a system call a push: in a forked child,
-/// an item goes into the child's copy of the queue, which has no consumer.
+/// an item goes into the child's copy of the queue, which has no consumer. The eventfd is the parent's
+/// too: a ring in the child, also that of a last doorbell which is dropped there, may wake the parent,
+/// which finds nothing and sleeps again.
 pub struct Doorbell<T, K: Kernel = Linux> {
     sender: Arc<Sender<T, K>>,
 }
@@ -36,6 +38,11 @@ const BATCH: usize = 64;
 impl<T, K: Kernel> Doorbell<T, K> {
     pub(super) fn new(shared: Arc<Shared<T, K>>) -> Doorbell<T, K> {
         Doorbell { sender: Arc::new(Sender { shared }) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Shared<T, K> {
+        &self.sender.shared
     }
 
     /// Pushes an item, and wakes the consumer if it sleeps. It never blocks.

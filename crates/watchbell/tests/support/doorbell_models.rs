@@ -424,10 +424,10 @@ pub fn snapshot() -> Model {
             move || balanced(&shared.0.0, &shared.0.1)
         });
         let (ring, account) = &**shared;
-        while ring.take(&mut cursor).is_none() {
+        while !ring.is_published(cursor.position()) {
             thread::yield_now();
         }
-        account.take();
+        assert_eq!(account.take(|| ring.take(&mut cursor)), Some(0));
         account.process();
         ring.free(&cursor);
         assert!(asking.join().unwrap() <= 1);
