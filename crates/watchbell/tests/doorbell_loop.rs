@@ -443,7 +443,11 @@ mod bodies {
                 posted.unwrap();
             }
             remote.post(|_| Err(io::Error::other("the third is worse"))).unwrap();
-            remote.post(|turn| Ok(turn.stop())).unwrap();
+            let stop = |turn: &mut Turn<'_, Vec<u32>, K>| {
+                turn.stop();
+                Ok(())
+            };
+            remote.post(stop).unwrap();
             remote
         });
         let mut state = Vec::new();

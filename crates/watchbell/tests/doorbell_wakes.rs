@@ -1,7 +1,6 @@
 //! Faults that other libraries' wakes have had, and rings that the kernel refuses.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
-#[allow(unused_macros)]
 #[path = "support/door.rs"]
 mod door;
 #[path = "support/hooked.rs"]

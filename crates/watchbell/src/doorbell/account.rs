@@ -114,7 +114,7 @@ impl Account {
         // Producers go on; what they publish from here on is of a later moment or of this one.
         let (taken, queued) = ring.count();
         fence(Ordering::Acquire);
-        let unmoved = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
+        let unmoved = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         unmoved.then_some(Snapshot {
             accepted: taken + queued,
             processed,

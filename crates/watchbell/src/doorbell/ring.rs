@@ -166,9 +166,16 @@ impl<T> Ring<T> {
         Ok(count)
     }
 
-    /// The first half of a push: claims up to `wanted` positions, which have to be published. The claim acquires what the consumer released by its own
+    /// A push that stops between its claim and its publication, which the result makes.
+    #[cfg(test)]
+    pub(super) fn push_in_halves(&self, item: T) -> impl FnOnce() {
+        let (position, _) = self.claim(1).expect("there is room");
+        move || self.publish(position, item)
+    }
+
+    /// Claims up to `wanted` positions, which have to be published. The claim acquires what the consumer released by its own
     /// read-modify-write of the tail: see `Channel::arm`.
-    pub(super) fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
+    fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
         let Tail { position: tail, .. } = &self.tail.0;
         let mut seen = tail.load(Ordering::Relaxed);
         loop {
@@ -208,8 +215,7 @@ impl<T> Ring<T> {
         self.capacity.checked_sub(tail.since(head))
     }
 
-    /// The second half of a push.
-    pub(super) fn publish(&self, position: Position, item: T) {
+    fn publish(&self, position: Position, item: T) {
         let slot = self.slot(position);
         // SAFETY: the position was claimed by this thread, so nobody else writes to its slot, and the
         // head has passed the slot's last item, so the consumer is done with it.
@@ -226,9 +232,12 @@ impl<T> Ring<T> {
         }
         cursor.taken = cursor.taken.checked_add(1).expect("fewer than 2^64 items");
         self.taken.0.store(cursor.taken, Ordering::Relaxed);
-        // SAFETY: the item was written before its publication, which was acquired. The ring has one
-        // cursor, borrowed exclusively here, which has just moved on: nobody takes the item twice.
-        Some(self.slot(position).item.with(|place| unsafe { (*place).assume_init_read() }))
+        // SAFETY: the item was written before its publication, which was acquired; nobody writes to the
+        // slot before the head has passed it. The ring has one cursor, borrowed exclusively here, which
+        // has just moved on: nobody takes the item twice.
+        let item = self.slot(position).item.with(|place| unsafe { place.read() });
+        // SAFETY: as above, it was written.
+        Some(unsafe { item.assume_init() })
     }
 
     /// Whether the item at `position` can be taken.
@@ -284,7 +293,8 @@ impl<T> Ring<T> {
 }
 
 impl<T> Drop for Ring<T> {
-    /// Drops what nobody has taken. No claim is under way: whoever claims has a reference.
+    /// Drops what nobody has taken. No claim is under way, and no consumer is there: whoever pushes or
+    /// takes has a reference.
     fn drop(&mut self) {
         let taken = self.taken.0.load(Ordering::Relaxed);
         let mut cursor = Cursor { taken, ring: self.address() };

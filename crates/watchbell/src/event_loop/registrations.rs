@@ -148,7 +148,11 @@ macro_rules! registrations {
             ///
             /// An item is one message of the budget. Its error or panic is reported and ends that
             /// item, which counts as processed; the queue goes on. When the queue is closed it stays
-            /// here until it is removed or [taken](Self::take).
+            /// here until it is removed or [taken](Self::take). Removed, it drops what is left, which
+            /// counts as returned.
+            ///
+            /// The slots of a run's items are free at its end: a handler that pushes to its own queue
+            /// finds them still taken.
             ///
             /// # Errors
             ///

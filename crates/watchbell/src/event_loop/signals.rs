@@ -55,7 +55,7 @@ impl Signals {
             return Err(io::Error::new(ErrorKind::InvalidInput, message));
         }
         let (read, write) = UnixStream::pair()?;
-        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly::default(), signals)?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, signals)?;
         Ok(Signals { delivery, fetched: VecDeque::new() })
     }
 
