@@ -2,7 +2,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
+mod ledger;
 
+pub mod doorbell;
 pub mod epoll;
 pub mod event_loop;
 pub mod eventfd;
@@ -12,3 +14,4 @@ pub mod sync;
 pub mod workers;
 
 pub use error::{Error, Rejected};
+pub use ledger::Ledger;

@@ -126,6 +126,8 @@ impl<D, K: Kernel> Builder<D, K> {
                 buffer: EventBuffer::with_capacity(self.events_a_wait),
                 slots: Slots::new(),
                 runnable: VecDeque::new(),
+                bells: Vec::new(),
+                brief: Duration::ZERO,
                 timers: Timers::new(),
                 stop,
                 stopping: false,

@@ -4,11 +4,13 @@ use super::builder::Settings;
 use super::directions::Directions;
 use super::failure::{Failure, Reason};
 use super::handler::{Dispatch, Entry, Handler, LoopMode};
+use super::served::{QueueHandler, Served};
 use super::slots::Slots;
 use super::stats::Stats;
 use super::timers::{Due, TimerId, Timers};
 use super::{Budget, Direction};
-use crate::epoll::{DescriptorOf, Epoll, Interest, Level, Readiness, Registered, Token};
+use crate::doorbell::Queue;
+use crate::epoll::{DescriptorOf, Epoll, Interest, Level, Own, Readiness, Registered, Token};
 use crate::error::{Error, Rejected};
 use crate::eventfd::Counter;
 use crate::kernel::{EventBuffer, EventFlags, Kernel};
@@ -25,6 +27,10 @@ pub(crate) struct Core<D, K: Kernel> {
     /// Sources with something to do that no event will tell of (again), in the order in which they
     /// have their turn. Each stands here at most once.
     pub(super) runnable: VecDeque<Token>,
+    /// The queues among the sources.
+    pub(super) bells: Vec<Token>,
+    /// How long the last sleep was, if a push was under way.
+    pub(super) brief: Duration,
     pub(super) timers: Timers<D, K>,
     pub(super) stop: Registered<Arc<Counter<K>>, Level, K>,
     pub(super) stopping: bool,
@@ -109,10 +115,35 @@ impl<D, K: Kernel> Core<D, K> {
             watch.flags,
             on_blocking,
         )?;
+        self.seat(token, Box::new(Entry { registered, handler }), watch);
+        Ok(token)
+    }
+
+    pub(super) fn insert_queue<T, H>(
+        &mut self,
+        queue: Queue<T, K>,
+        handler: H,
+    ) -> Result<Token, Rejected<Queue<T, K>>>
+    where
+        T: 'static,
+        H: QueueHandler<T, D, K> + 'static,
+    {
+        let (instance, token) = (self.epoll.instance(), self.slots.vacant());
+        let watch = Watch::new(Interest::READABLE).own();
+        let descriptor = Own::own_descriptor;
+        let registered = Registered::add(instance, queue, descriptor, token, watch.flags, None)?;
+        self.seat(token, Box::new(Served::new(registered, handler)), watch);
+        self.bells.push(token);
+        // Items may be there already, and nobody has rung for them.
+        self.enqueue_due(token);
+        Ok(token)
+    }
+
+    fn seat(&mut self, token: Token, entry: Box<dyn Dispatch<D, K>>, watch: Watch) {
         self.slots.insert(
             token,
             Tenant {
-                entry: Some(Box::new(Entry { registered, handler })),
+                entry: Some(entry),
                 directions: Directions::new(watch.interest),
                 readiness: Readiness::NONE,
                 asked: watch.interest,
@@ -125,7 +156,17 @@ impl<D, K: Kernel> Core<D, K> {
                 changes: Changes::default(),
             },
         );
-        Ok(token)
+    }
+
+    /// Gives a source back, unless it is of another type, or its handler is running.
+    pub(super) fn take<S: 'static>(&mut self, token: Token) -> Option<S> {
+        let entry = self.slots.get(token)?.entry.as_ref()?;
+        if entry.source_type() != TypeId::of::<S>() {
+            return None;
+        }
+        let source = self.slots.remove(token)?.entry?.into_source();
+        self.bells.retain(|bell| *bell != token);
+        source.downcast().ok().map(|source| *source)
     }
 
     pub(super) fn remove(&mut self, token: Token) -> bool {
@@ -142,6 +183,7 @@ impl<D, K: Kernel> Core<D, K> {
     /// an event that was fetched for it and not yet handed out is discarded.
     pub(super) fn close(&mut self, token: Token) {
         let Some(tenant) = self.slots.remove(token) else { return };
+        self.bells.retain(|bell| *bell != token);
         self.stats.stale += u64::from(tenant.readiness != Readiness::NONE);
         self.discard(tenant);
     }

@@ -1,12 +1,13 @@
 //! A source together with its handler, whatever their types.
 
 use super::ready::Run;
+use super::served::Bell;
 use super::{Ready, Turn};
 use crate::epoll::{Edge, Exclusive, Instance, Interest, Level, Mode, Registered};
 use crate::error::Error;
 use crate::kernel::{EventFlags, Kernel, Linux};
 use crate::sync::Arc;
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -51,6 +52,14 @@ pub(crate) trait Dispatch<D, K: Kernel> {
 
     /// The type of the source, so that the ones of a kind can be counted.
     fn source_type(&self) -> TypeId;
+
+    /// Leaves the interest list and gives the source back.
+    fn into_source(self: Box<Self>) -> Box<dyn Any>;
+
+    /// The source as a queue that has to be armed before the loop sleeps, if it is one.
+    fn bell(&mut self) -> Option<&mut dyn Bell> {
+        None
+    }
 }
 
 /// A registered source and its handler.
@@ -88,6 +97,10 @@ where
 
     fn source_type(&self) -> TypeId {
         TypeId::of::<S>()
+    }
+
+    fn into_source(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.registered.into_inner())
     }
 }
 

@@ -84,6 +84,7 @@
 //! ```
 
 mod accept;
+mod bells;
 mod budget;
 mod builder;
 mod core;
@@ -93,6 +94,8 @@ mod failure;
 mod handler;
 mod ready;
 mod registrations;
+mod remote;
+mod served;
 #[cfg(feature = "signals")]
 mod signals;
 mod slots;
@@ -109,6 +112,8 @@ pub use directions::Direction;
 pub use failure::{Failure, Reason};
 pub use handler::Handler;
 pub use ready::Ready;
+pub use remote::{Remote, Task};
+pub use served::QueueHandler;
 #[cfg(feature = "signals")]
 pub use signals::Signals;
 pub use stats::Stats;

@@ -1,9 +1,13 @@
 //! Taking sources and timers in, the same from outside the loop and from inside a handler.
 
 use super::core::Watch;
+use super::remote::{Remote, Task};
 use super::timers::Due;
-use super::{Budget, Direction, EventLoop, Handler, Ready, Stats, Stop, TimerId, Turn};
+use super::{
+    Budget, Direction, EventLoop, Handler, QueueHandler, Ready, Stats, Stop, TimerId, Turn,
+};
 use crate::Rejected;
+use crate::doorbell::{Queue, doorbell_on};
 use crate::epoll::{
     Edge, Exclusive, ExclusiveInterest, ExclusiveTarget, Interest, Level, Own, Source, Token,
 };
@@ -141,6 +145,90 @@ macro_rules! registrations {
             {
                 let watch = exclusive_watch().own();
                 self.core.insert::<S, Exclusive, F>(source, S::own_descriptor, watch, handler)
+            }
+
+            /// Serves a queue: `handler` is given each item that its doorbells push.
+            ///
+            /// An item is one message of the budget. Its error or panic is reported and ends that
+            /// item, which counts as processed; the queue goes on. When the queue is closed it
+            /// stays here until it is removed or [taken](Self::take). Removed, it drops what is
+            /// left, which counts as returned.
+            ///
+            /// The slots of a run's items are free at its end: a handler that pushes to its own
+            /// queue finds them still taken.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            pub fn serve<T, F>(
+                &mut self,
+                queue: Queue<T, K>,
+                handler: F,
+            ) -> Result<Token, Rejected<Queue<T, K>>>
+            where
+                T: 'static,
+                F: FnMut(T, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
+            {
+                self.core.insert_queue(queue, handler)
+            }
+
+            /// As [`serve`](Self::serve), for a handler that is a type of its own.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add).
+            pub fn serve_handler<T, H>(
+                &mut self,
+                queue: Queue<T, K>,
+                handler: H,
+            ) -> Result<Token, Rejected<Queue<T, K>>>
+            where
+                T: 'static,
+                H: QueueHandler<T, D, K> + 'static,
+            {
+                self.core.insert_queue(queue, handler)
+            }
+
+            /// A handle by which other threads run code on this loop: at most `capacity` calls
+            /// wait.
+            ///
+            /// # Errors
+            ///
+            /// As [`doorbell`](crate::doorbell::doorbell) and [`add`](Self::add).
+            pub fn remote(&mut self, capacity: usize) -> io::Result<Remote<D, K>>
+            where
+                D: 'static,
+            {
+                let kernel = self.core.epoll.instance().kernel.clone();
+                let (bell, queue) = doorbell_on(kernel, capacity)?;
+                self.serve(queue, |task: Task<D, K>, turn| task(turn))?;
+                Ok(Remote::new(bell))
+            }
+
+            /// Ends a source and gives it back, without its handler. `None`: there is no such
+            /// source of type `S`, or its handler is running.
+            ///
+            /// ```
+            /// use watchbell::doorbell::{Queue, doorbell};
+            /// use watchbell::event_loop::EventLoop;
+            ///
+            /// let (bell, queue) = doorbell::<u32>(8)?;
+            /// let mut events: EventLoop = EventLoop::new()?;
+            /// let jobs = events.serve(queue, |_job, turn| {
+            ///     turn.stop();
+            ///     Ok(())
+            /// })?;
+            /// bell.push(1).unwrap();
+            /// events.run()?;
+            /// bell.push(2).unwrap();
+            ///
+            /// let queue: Queue<u32> = events.take(jobs).expect("it is there");
+            /// assert_eq!(queue.reclaim(), [2]);
+            /// assert!(bell.ledger().balances());
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
+            pub fn take<S: 'static>(&mut self, token: Token) -> Option<S> {
+                self.core.take(token)
             }
 
             /// Ends a source: it leaves the interest list, then its descriptor is closed. An event

@@ -1,6 +1,8 @@
 //! The loop as a handler sees it.
 
-use super::core::Core;
+use super::Direction;
+use super::core::{Changes, Core};
+use super::failure::Reason;
 use crate::epoll::Token;
 use crate::kernel::{Kernel, Linux};
 use std::fmt;
@@ -50,6 +52,20 @@ impl<'run, D, K: Kernel> Turn<'run, D, K> {
             self.core.remove(token);
         }
         Ok(())
+    }
+
+    /// Reports a failure of the source whose handler is running, which goes on.
+    pub(super) fn report(&mut self, reason: Reason) {
+        self.core.fail(self.current, reason, self.state);
+    }
+
+    /// Whether the source whose handler is running was closed or paused meanwhile.
+    pub(super) fn is_interrupted(&self) -> bool {
+        let tenant = self.current.and_then(|token| self.core.slots.get(token));
+        tenant.is_some_and(|tenant| {
+            let Changes { close, pause, .. } = &tenant.changes;
+            *close || pause[Direction::Input as usize] == Some(true)
+        })
     }
 
     /// Stops the loop at the end of this turn, in which the other sources still have their runs.

@@ -25,6 +25,7 @@ impl<D, K: Kernel> Core<D, K> {
     pub(super) fn turn(&mut self, state: &mut D, longest: Option<Duration>) -> Result<(), Error> {
         self.stats.turns += 1;
         self.wait(longest)?;
+        self.look_at_bells();
         self.harvest();
         for _ in 0..self.runnable.len() {
             let Some(token) = self.runnable.pop_front() else { break };
@@ -38,15 +39,15 @@ impl<D, K: Kernel> Core<D, K> {
     /// Waits for events: not at all while a source is runnable, no longer than until the next
     /// timer.
     fn wait(&mut self, longest: Option<Duration>) -> Result<(), Error> {
-        let instance = self.epoll.instance();
-        let kernel = &instance.kernel;
         let timeout = if !self.runnable.is_empty() || self.stopping {
             Some(Duration::ZERO)
         } else {
-            let until = |due: Instant| due.saturating_duration_since(kernel.now());
+            let until = |due: Instant| due.saturating_duration_since(self.now());
             let next = self.timers.next_due().map(until);
-            next.into_iter().chain(longest).min()
+            next.into_iter().chain(longest).chain(self.arm_bells()).min()
         };
+        let instance = self.epoll.instance();
+        let kernel = &instance.kernel;
         match kernel.epoll_wait(instance.fd(), &mut self.buffer, timeout) {
             // A signal has eaten no event; its handler may have made one. Timers are looked at too.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {

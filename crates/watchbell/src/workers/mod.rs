@@ -78,15 +78,14 @@
 //! ```
 
 mod connection;
-mod ledger;
 mod pool;
 mod report;
 mod service;
 mod shared;
 mod worker;
 
+pub use crate::Ledger;
 pub use connection::Connection;
-pub use ledger::Ledger;
 pub use pool::{Builder, Control, Workers};
 pub use report::{Counts, Report, WorkerError, WorkerReport};
 pub use service::Service;

@@ -2,7 +2,8 @@
 
 use super::shared::{Phase, Shared};
 use super::worker::work;
-use super::{Ledger, Report, Service, WorkerError, WorkerReport};
+use super::{Report, Service, WorkerError, WorkerReport};
+use crate::Ledger;
 use crate::event_loop::Budget;
 use crate::kernel::{Linux, Sockets};
 use crate::net::Listener;

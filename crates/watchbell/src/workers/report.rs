@@ -1,7 +1,7 @@
 //! What the workers of a pool have done.
 
-use super::Ledger;
 use crate::Error;
+use crate::Ledger;
 use crate::event_loop::Stats;
 use std::error;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! What the pool and one of its workers share: orders, the bell that announces them, and counts.
 
-use super::Ledger;
+use crate::Ledger;
 use crate::epoll::Own;
 use crate::eventfd::Counter;
 use crate::kernel::Sockets;

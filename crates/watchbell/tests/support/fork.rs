@@ -1,6 +1,11 @@
 //! Forked children and interrupted threads: the two things that tests need and std has no safe call
 //! for.
-#![allow(unsafe_code, dead_code, reason = "fork(2) and tgkill(2); each test program uses a part")]
+#![allow(
+    unsafe_code,
+    dead_code,
+    unreachable_pub,
+    reason = "fork(2) and tgkill(2); each test program uses a part"
+)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,6 +1,6 @@
 //! A kernel that lets a test act between a call and its caller, to put two threads' steps in the
 //! order that is wanted.
-#![allow(unreachable_pub)]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::fmt;
 use std::io;
@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use watchbell::kernel::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Linux};
 
-/// [`Linux`], with a moment after its next successful wait or modify.
+/// [`Linux`], with a moment before its next wait, and one after its next successful wait or modify.
 #[derive(Clone, Default)]
 pub struct Hooked {
+    before_wait: Moment,
     after_wait: Moment,
     after_modify: Moment,
 }
@@ -22,6 +23,11 @@ struct Moment(Arc<Mutex<Option<Act>>>);
 type Act = Box<dyn FnOnce() + Send>;
 
 impl Hooked {
+    /// Calls `act` when the next wait is about to begin, its caller having decided for how long.
+    pub fn before_next_wait(&self, act: impl FnOnce() + Send + 'static) {
+        self.before_wait.set(act);
+    }
+
     /// Calls `act` once the next wait has its events, before its caller sees them.
     pub fn after_next_wait(&self, act: impl FnOnce() + Send + 'static) {
         self.after_wait.set(act);
@@ -75,6 +81,7 @@ impl Kernel for Hooked {
         events: &mut EventBuffer,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
+        self.before_wait.pass();
         Linux.epoll_wait(epoll, events, timeout)?;
         self.after_wait.pass();
         Ok(())

@@ -1,14 +1,15 @@
-//! Where every connection has gone.
+//! Where everything that was accepted has gone.
 
 use std::fmt;
 
-/// The account of the connections that were accepted.
+/// The account of what was accepted: the items of a [`doorbell`](crate::doorbell), or the
+/// connections of [`workers`](crate::workers).
 ///
-/// `owned` is counted from what is held, never computed as the difference of the others, so that a
-/// connection which got lost on the way unbalances the account.
+/// `owned` is counted from what is held, never computed as the difference of the others, so that
+/// something which got lost on the way unbalances the account.
 ///
 /// ```
-/// use watchbell::workers::Ledger;
+/// use watchbell::Ledger;
 ///
 /// let ledger = Ledger { accepted: 12, processed: 10, returned: 1, owned: 1 };
 /// assert!(ledger.balances());
@@ -17,28 +18,28 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Connections that were accepted.
+    /// What was accepted.
     pub accepted: u64,
-    /// Connections that ended by themselves: finished, failed, or refused by the service.
+    /// What has ended by itself: items that were handled, connections that finished, failed, or
+    /// were refused by the service.
     pub processed: u64,
-    /// Connections that were closed by the end of the service.
+    /// What was handed back or given up: items that were reclaimed or dropped with their queue,
+    /// connections that were closed by the end of the service.
     pub returned: u64,
-    /// Connections that are open.
+    /// What is held: items in the queue or in hand, connections that are open.
     pub owned: u64,
 }
 
 impl Ledger {
-    /// Whether every accepted connection is in exactly one of the other three.
+    /// Whether everything that was accepted is in exactly one of the other three.
     pub fn balances(&self) -> bool {
         let processed_and_returned = self.processed.checked_add(self.returned);
         let all = processed_and_returned.and_then(|sum| sum.checked_add(self.owned));
         all == Some(self.accepted)
     }
 
-    pub(super) fn sum(mut ledgers: impl Iterator<Item = Ledger>) -> Ledger {
-        ledgers
-            .try_fold(Ledger::default(), Ledger::checked_add)
-            .expect("fewer than 2^64 connections")
+    pub(crate) fn sum(mut ledgers: impl Iterator<Item = Ledger>) -> Ledger {
+        ledgers.try_fold(Ledger::default(), Ledger::checked_add).expect("fewer than 2^64")
     }
 
     /// The account of two together. `None`: a count would pass 2^64.
