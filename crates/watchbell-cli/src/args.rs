@@ -16,7 +16,7 @@ const LONGEST_DRAIN: f64 = 365.0 * 86_400.0;
 
 /// A TCP and Unix-socket service dispatcher on eventfd and epoll.
 #[derive(Debug, Parser)]
-#[command(name = "watchbell", version, arg_required_else_help = false)]
+#[command(name = "watchbell", bin_name = "watchbell", version, arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

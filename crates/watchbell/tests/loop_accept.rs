@@ -68,6 +68,10 @@ impl Accept for Troubled {
         let error = if self.for_ever { errors.last().copied() } else { errors.pop() };
         error.map_or_else(|| Accept::accept(&self.listener), |error| Err(error.into()))
     }
+
+    fn has_waiting(&self) -> io::Result<bool> {
+        Ok(true)
+    }
 }
 
 mod modes {

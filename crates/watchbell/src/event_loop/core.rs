@@ -14,7 +14,7 @@ use crate::epoll::{DescriptorOf, Epoll, Interest, Level, Own, Readiness, Registe
 use crate::error::{Error, Rejected};
 use crate::eventfd::Counter;
 use crate::kernel::{EventBuffer, EventFlags, Kernel};
-use crate::sync::Arc;
+use crate::sync::{Arc, thread};
 use std::any::TypeId;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -190,7 +190,12 @@ impl<D, K: Kernel> Core<D, K> {
 
     /// Drops what is the user's: a destructor's panic stays here.
     fn discard<T>(&mut self, value: T) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        self.contain(catch_unwind(AssertUnwindSafe(|| drop(value))));
+    }
+
+    /// Counts a panic that has been caught.
+    fn contain(&mut self, outcome: thread::Result<()>) {
+        if let Err(panic) = outcome {
             self.stats.panics += 1;
             std::mem::forget(panic); // its own destructor could panic again
         }
@@ -205,9 +210,12 @@ impl<D, K: Kernel> Core<D, K> {
     }
 
     pub(super) fn wake(&mut self, token: Token, direction: Direction) -> bool {
-        self.change(token, |tenant| match tenant.entry {
-            None => tenant.changes.wake[direction as usize] = true,
-            Some(_) => tenant.directions.wake(direction),
+        self.change(token, |tenant| {
+            tenant.idle_runs = 0;
+            match tenant.entry {
+                None => tenant.changes.wake[direction as usize] = true,
+                Some(_) => tenant.directions.wake(direction),
+            }
         })
     }
 
@@ -292,9 +300,21 @@ impl<D, K: Kernel> Core<D, K> {
             Reason::Error(_) | Reason::Replaced | Reason::Registration(_) => self.stats.errors += 1,
         }
         let failure = Failure { token, reason };
-        if let Some(on_failure) = &mut self.on_failure {
-            on_failure(&failure, state);
+        if let Some(mut on_failure) = self.on_failure.take() {
+            let reported = catch_unwind(AssertUnwindSafe(|| on_failure(&failure, state)));
+            self.on_failure = Some(on_failure);
+            self.contain(reported);
         }
         self.discard(failure);
+    }
+}
+
+impl<D, K: Kernel> Drop for Core<D, K> {
+    /// Each source and timer ends by itself, so that a destructor's panic does not keep the others.
+    fn drop(&mut self) {
+        let tokens: Vec<Token> = self.slots.iter().map(|(token, _)| token).collect();
+        tokens.into_iter().for_each(|token| self.close(token));
+        let timers = std::mem::replace(&mut self.timers, Timers::new());
+        timers.into_values().for_each(|timer| self.discard(timer));
     }
 }

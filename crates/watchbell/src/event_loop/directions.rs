@@ -51,9 +51,9 @@ pub(crate) struct Directions {
     /// An error, a hang-up or the peer's half-close was told: the kernel's word that nothing is
     /// left to read is not the end of the matter, only the read that returns it is.
     hangup: bool,
-    /// Told of an error or a hang-up, which needs no interest and overrides a pause: one run is
-    /// due.
-    told: bool,
+    /// One run is due: an error or a hang-up was told, which needs no interest and overrides a pause,
+    /// or somebody has woken the source.
+    due: bool,
 }
 
 /// The account of one direction.
@@ -139,17 +139,17 @@ impl Directions {
         self.output.wanted |= readiness.is_writable() || ended;
         self.input.wanted = true;
         self.hangup |= readiness.is_peer_closed() || ended;
-        self.told |= ended;
+        self.due |= ended;
     }
 
     /// Whether the source has to be run without any new event.
     pub(crate) fn is_runnable(&self) -> bool {
-        self.told || self.input.is_runnable() || self.output.is_runnable()
+        self.due || self.input.is_runnable() || self.output.is_runnable()
     }
 
-    /// A run begins: it is the one that was due for an error or a hang-up.
+    /// A run begins: it is the one that was due.
     pub(crate) fn begin_run(&mut self) {
-        self.told = false;
+        self.due = false;
     }
 
     /// A run has ended. If no operation came to anything, there is nothing to write, or no room for
@@ -229,9 +229,10 @@ impl Directions {
         self.input.held = held;
     }
 
-    /// Takes a direction for ready on the word of somebody else than the kernel. It costs one
-    /// operation at most if that was wrong.
+    /// Takes a direction for ready on the word of somebody else than the kernel, and makes one run
+    /// due. It costs one operation at most if that was wrong.
     pub(crate) fn wake(&mut self, direction: Direction) {
+        self.due = true;
         self.account(direction).ready = true;
         self.account(direction).wanted = true;
         self.input.wanted = true;
@@ -239,7 +240,7 @@ impl Directions {
 
     /// Nothing is tried any more until somebody resumes.
     pub(crate) fn suspend(&mut self) {
-        self.told = false;
+        self.due = false;
         self.pause(Direction::Input);
         self.pause(Direction::Output);
     }

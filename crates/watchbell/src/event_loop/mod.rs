@@ -122,7 +122,7 @@ pub use timers::TimerId;
 pub use turn::Turn;
 
 pub(crate) use directions::After;
-pub(crate) use ready::after_output;
+pub(crate) use ready::{Message, after_output};
 
 use self::core::Core;
 use crate::error::Error;

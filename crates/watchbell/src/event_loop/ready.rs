@@ -3,7 +3,7 @@
 use super::budget::Allowance;
 use super::directions::{After, Directions};
 use super::{Budget, Direction};
-use crate::epoll::Readiness;
+use crate::epoll::{Readiness, Token};
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
@@ -42,13 +42,28 @@ pub(crate) struct Run {
     pub(crate) again: bool,
     /// How long each direction is to rest.
     pub(crate) rest: [Option<Duration>; 2],
+    /// The handler had the source itself in its hands, and may have replaced it.
+    pub(crate) touched: bool,
+    /// What other sources are to hear of this run.
+    pub(crate) messages: Vec<(Token, Message)>,
+    pub(crate) token: Token,
     pub(crate) accept_pause: Duration,
     pub(crate) skipped_accepts: u64,
     pub(crate) accept_pauses: u64,
 }
 
+/// What one source's run says to another source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// There is something to write.
+    Write,
+    /// The output queue that held your input is at its low-water mark.
+    Release,
+}
+
 impl Run {
     pub(crate) fn new(
+        token: Token,
         directions: Directions,
         readiness: Readiness,
         budget: Budget,
@@ -61,6 +76,9 @@ impl Run {
             operations: 0,
             again: false,
             rest: [None; 2],
+            touched: false,
+            messages: Vec::new(),
+            token,
             accept_pause,
             skipped_accepts: 0,
             accept_pauses: 0,
@@ -80,9 +98,11 @@ impl<'run, S> Ready<'run, S> {
 
     /// The source, to be configured. Input and output that is done on it directly is not seen by
     /// the loop: use [`input`](Ready::input) and [`output`](Ready::output). Its descriptor must
-    /// stay the same one; a source whose number has changed when the handler returns is closed and
-    /// reported.
+    /// stay the same one; a source whose descriptor is not the registered one when the handler
+    /// returns is closed and reported. The loop looks after each run that has called this, which
+    /// costs a system call.
     pub fn get_mut(&mut self) -> &mut S {
+        self.run.touched = true;
         self.source
     }
 

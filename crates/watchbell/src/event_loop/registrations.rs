@@ -249,8 +249,16 @@ macro_rules! registrations {
                 self.core.set_paused(token, direction, false)
             }
 
-            /// Has a source tried as if an edge had come: for one that knows of work by other means
-            /// than the kernel. `false`: there is no such source.
+            /// Lets a source's input go on that an output queue holds, by
+            /// [`Ready::forward`]: for when that queue is given up before it has come down to its
+            /// low-water mark. `false`: there is no such source.
+            pub fn release(&mut self, token: Token) -> bool {
+                self.core.change(token, |tenant| tenant.directions.hold_input(false))
+            }
+
+            /// Has a source run once, with that direction taken for ready, whatever it is registered
+            /// for and whether or not it is paused: for one that knows of work by other means than
+            /// the kernel. `false`: there is no such source.
             pub fn wake(&mut self, token: Token, direction: Direction) -> bool {
                 self.core.wake(token, direction)
             }

@@ -7,7 +7,7 @@
 use super::Direction;
 use super::core::{Core, Tenant};
 use super::failure::Reason;
-use super::ready::Run;
+use super::ready::{Message, Run};
 use super::timers::Due;
 use super::turn::Turn;
 use crate::epoll::{Epoll, Event, Instance, Interest, Readiness, Token};
@@ -88,7 +88,7 @@ impl<D, K: Kernel> Core<D, K> {
         let readiness = std::mem::take(&mut tenant.readiness);
         tenant.directions.begin_run();
         let (directions, budget) = (tenant.directions, tenant.budget);
-        let mut run = Run::new(directions, readiness, budget, self.settings.accept_pause);
+        let mut run = Run::new(token, directions, readiness, budget, self.settings.accept_pause);
 
         self.stats.runs += 1;
         let mut turn = Turn::new(self, state, Some(token));
@@ -101,6 +101,7 @@ impl<D, K: Kernel> Core<D, K> {
 
         let Some(tenant) = self.slots.get_mut(token) else { return };
         tenant.entry = Some(entry);
+        self.deliver(std::mem::take(&mut run.messages));
         let reason = match outcome {
             Ok(Ok(false)) => return self.after_run(token, run, state),
             Ok(Ok(true)) => Reason::Replaced,
@@ -109,6 +110,18 @@ impl<D, K: Kernel> Core<D, K> {
         };
         self.close(token);
         self.fail(Some(token), reason, state);
+    }
+
+    /// Tells other sources what a run has to say to them.
+    fn deliver(&mut self, messages: Vec<(Token, Message)>) {
+        for (token, message) in messages {
+            match message {
+                Message::Write => self.wake(token, Direction::Output),
+                Message::Release => {
+                    self.change(token, |tenant| tenant.directions.hold_input(false))
+                }
+            };
+        }
     }
 
     /// Keeps account of what a run has left.
@@ -127,6 +140,10 @@ impl<D, K: Kernel> Core<D, K> {
             tenant.directions.end_level_run();
         }
         tenant.take_changes();
+        if run.touched && tenant.is_unregistered() {
+            self.close(token);
+            return self.fail(Some(token), Reason::Replaced, state);
+        }
         let again = run.again || run.left.messages_are_spent();
         let rests = run.rest.iter().any(Option::is_some);
         tenant.count_idle(run.operations > 0 || again || rests, run.readiness);
@@ -240,6 +257,12 @@ impl<D, K: Kernel> Tenant<D, K> {
         let is_level = self.entry.as_ref().is_some_and(|entry| entry.is_level());
         let had_reason = worked || !is_level && readiness != Readiness::NONE;
         self.idle_runs = if had_reason { 0 } else { self.idle_runs.saturating_add(1) };
+    }
+
+    /// Whether the registration is not the source's any more, though its number may be: another file
+    /// has that by now. `EPOLL_CTL_MOD` finds a registration by both.
+    fn is_unregistered(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.rearm(self.armed).is_err())
     }
 
     /// Registers the source with another epoll instance, as it is armed now.

@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use crate::epoll::Token;
 use std::collections::VecDeque;
 use std::error;
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::mem;
 
 /// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
 /// kernel, in order, within bounds.
@@ -29,8 +31,10 @@ pub struct Output {
     queue: VecDeque<u8>,
     marks: Marks,
     end: End,
-    /// Input is paused because of this queue, until it is at the low-water mark.
-    holds_input: bool,
+    /// The source that writes it out, once that has been run.
+    writer: Option<Token>,
+    /// The sources that fill it and whose input is held, until it is at the low-water mark.
+    held: Vec<Token>,
 }
 
 /// How far the end of the output has got.
@@ -147,7 +151,7 @@ impl Output {
     /// Whether the queue has reached its high-water mark and not yet come down to the low one: the
     /// input that fills it is paused.
     pub fn is_above_high_water(&self) -> bool {
-        self.holds_input
+        !self.held.is_empty()
     }
 
     /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that
@@ -212,16 +216,26 @@ impl Output {
         }
     }
 
-    /// Whether the input that fills the queue is to be paused from now on (`true`) or resumed
-    /// (`false`); `None` where nothing changes.
-    pub(super) fn cross_mark(&mut self) -> Option<bool> {
-        let length = self.queue.len();
-        let holds =
-            if self.holds_input { length > self.marks.low } else { length >= self.marks.high };
-        (holds != self.holds_input).then(|| {
-            self.holds_input = holds;
-            holds
-        })
+    pub(super) fn writer(&self) -> Option<Token> {
+        self.writer
+    }
+
+    pub(super) fn set_writer(&mut self, token: Token) {
+        self.writer = Some(token);
+    }
+
+    /// Whether the input of `filler`, which has just put something in, is to be held from now on.
+    pub(super) fn holds(&mut self, filler: Token) -> bool {
+        let holds = self.queue.len() >= self.marks.high && !self.held.contains(&filler);
+        if holds {
+            self.held.push(filler);
+        }
+        holds
+    }
+
+    /// Whose input may go on, now that something has been written out.
+    pub(super) fn releases(&mut self) -> Vec<Token> {
+        if self.queue.len() <= self.marks.low { mem::take(&mut self.held) } else { Vec::new() }
     }
 }
 
@@ -232,7 +246,7 @@ impl fmt::Debug for Output {
             .field("len", &self.len())
             .field("marks", &self.marks)
             .field("end", &self.end)
-            .field("holds_input", &self.holds_input)
+            .field("held", &self.held)
             .finish()
     }
 }
