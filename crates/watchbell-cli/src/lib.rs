@@ -4,8 +4,8 @@
 //! The way through one run: [`args`] reads the command line into [`Settings`], [`address`] turns
 //! each `--listen` into addresses, [`limits`] raises the descriptor limit, [`bind`] opens the
 //! listeners (with [`socket_file`] for the Unix-domain ones), [`serve`] runs the service, [`echo`],
-//! until it is told to stop, and [`report`] words what came of it, which [`printer`] prints. Nothing is opened before all of
-//! the input is known to be good.
+//! until it is told to stop, and [`report`] words what came of it, which [`printer`] prints.
+//! Nothing is opened before all of the input is known to be good.
 
 pub mod address;
 pub mod args;

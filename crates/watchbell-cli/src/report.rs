@@ -95,8 +95,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The text of `line` as one line, whatever a path or an argument in it holds: control characters are
-/// escaped.
+/// The text of `line` as one line, whatever a path or an argument in it holds: control characters
+/// are escaped.
 pub fn one_line(line: &impl Display) -> String {
     let mut text = String::new();
     for character in line.to_string().chars() {

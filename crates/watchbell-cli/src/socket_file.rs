@@ -20,8 +20,9 @@ use std::thread;
 use std::time::Duration;
 use watchbell::kernel::{Address, Linux, Sockets};
 
-/// How often a locked directory is tried, and how long it is left alone between. Nobody of ours holds
-/// the lock for longer than a few system calls; whoever does is somebody else, and is not waited for.
+/// How often a locked directory is tried, and how long it is left alone between. Nobody of ours
+/// holds the lock for longer than a few system calls; whoever does is somebody else, and is not
+/// waited for.
 const LOCK_TRIES: u32 = 25;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -82,9 +83,9 @@ fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
 
 /// Locks the directory that holds `path` until the descriptor is dropped.
 ///
-/// `None` where the directory cannot be opened for reading, its file system has no locks, or somebody
-/// keeps it locked: the claim then goes on without one, and bind(2) has the last word on whether it
-/// may.
+/// `None` where the directory cannot be opened for reading, its file system has no locks, or
+/// somebody keeps it locked: the claim then goes on without one, and bind(2) has the last word on
+/// whether it may.
 fn lock_directory(path: &Path, tries: u32) -> Option<OwnedFd> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

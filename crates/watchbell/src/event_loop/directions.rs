@@ -51,8 +51,8 @@ pub(crate) struct Directions {
     /// An error, a hang-up or the peer's half-close was told: the kernel's word that nothing is
     /// left to read is not the end of the matter, only the read that returns it is.
     hangup: bool,
-    /// One run is due: an error or a hang-up was told, which needs no interest and overrides a pause,
-    /// or somebody has woken the source.
+    /// One run is due: an error or a hang-up was told, which needs no interest and overrides a
+    /// pause, or somebody has woken the source.
     due: bool,
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 
 /// One source, timer or signal that failed. It has been closed; the loop goes on with the others.
+/// Where an item of a queue failed, the queue goes on too.
 #[derive(Debug)]
 pub struct Failure {
     /// The source; `None` for a timer.

@@ -256,9 +256,9 @@ macro_rules! registrations {
                 self.core.change(token, |tenant| tenant.directions.hold_input(false))
             }
 
-            /// Has a source run once, with that direction taken for ready, whatever it is registered
-            /// for and whether or not it is paused: for one that knows of work by other means than
-            /// the kernel. `false`: there is no such source.
+            /// Has a source run once, with that direction taken for ready, whatever it is
+            /// registered for and whether or not it is paused: for one that knows of work by other
+            /// means than the kernel. `false`: there is no such source.
             pub fn wake(&mut self, token: Token, direction: Direction) -> bool {
                 self.core.wake(token, direction)
             }

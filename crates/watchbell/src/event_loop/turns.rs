@@ -259,8 +259,8 @@ impl<D, K: Kernel> Tenant<D, K> {
         self.idle_runs = if had_reason { 0 } else { self.idle_runs.saturating_add(1) };
     }
 
-    /// Whether the registration is not the source's any more, though its number may be: another file
-    /// has that by now. `EPOLL_CTL_MOD` finds a registration by both.
+    /// Whether the registration is not the source's any more, though its number may be: another
+    /// file has that by now. `EPOLL_CTL_MOD` finds a registration by both.
     fn is_unregistered(&self) -> bool {
         self.entry.as_ref().is_some_and(|entry| entry.rearm(self.armed).is_err())
     }

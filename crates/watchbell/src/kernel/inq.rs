@@ -57,8 +57,8 @@ pub(super) fn enable_unix(socket: BorrowedFd<'_>) -> bool {
 /// Accepted connections inherit it.
 ///
 /// Receiving them is more than a nuisance: closing the last reference to a socket of the peer's
-/// making can block for as long as the peer likes (`SO_LINGER` of socket(7)), and that would be this
-/// thread's time.
+/// making can block for as long as the peer likes (`SO_LINGER` of socket(7)), and that would be
+/// this thread's time.
 pub(super) fn refuse_descriptors(socket: BorrowedFd<'_>) -> bool {
     NUMBERS_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_PASSRIGHTS, 0)
 }

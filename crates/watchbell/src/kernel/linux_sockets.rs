@@ -140,8 +140,8 @@ fn from_any(address: Option<SocketAddrAny>) -> io::Result<Address> {
     if let Ok(inet) = SocketAddr::try_from(address.clone()) {
         return Ok(Address::Inet(inet));
     }
-    // A path that fills `sun_path` to its last byte has no closing NUL, and the kernel says one byte
-    // more than the structure has (unix(7), BUGS). rustix cannot read it.
+    // A path that fills `sun_path` to its last byte has no closing NUL, and the kernel says one
+    // byte more than the structure has (unix(7), BUGS). rustix cannot read it.
     if address.addr_len() as usize > size_of::<libc::sockaddr_un>() {
         return Ok(Address::Untold);
     }

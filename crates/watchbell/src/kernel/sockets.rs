@@ -24,8 +24,8 @@ pub trait Sockets: Kernel {
     /// Asks the kernel to say with each [`recv`](Sockets::recv) how much is left: `TCP_INQ` for an
     /// Internet address, `SO_INQ` for the others. `false`: it does not know how to.
     ///
-    /// A Unix-domain socket is told to refuse descriptors (`SO_PASSRIGHTS`), where the kernel can: a
-    /// stream of bytes has no use for them.
+    /// A Unix-domain socket is told to refuse descriptors (`SO_PASSRIGHTS`), where the kernel can:
+    /// a stream of bytes has no use for them.
     fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool>;
 
     /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html), with the kernel's word on

@@ -168,8 +168,8 @@ impl<S> Ready<'_, S> {
     /// one half of a relay. That connection is run to write them out.
     ///
     /// At the queue's high-water mark the input of *this* source is held, which fills it, until the
-    /// other has written it down to the low one. If the other connection ends before, this one is to
-    /// be closed too, or [released](crate::event_loop::Turn::release).
+    /// other has written it down to the low one. If the other connection ends before, this one is
+    /// to be closed too, or [released](crate::event_loop::Turn::release).
     ///
     /// `examples/relay.rs` is a whole relay.
     ///
