@@ -127,17 +127,19 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         (self.descriptor)(self.get_ref())
     }
 
-    /// Registers with another epoll instance, in place of its own, which is about to end.
-    pub(crate) fn move_to(
-        &mut self,
+    /// Registers with another epoll instance, beside its own.
+    pub(crate) fn add_to(
+        &self,
         instance: &Arc<Instance<K>>,
         flags: EventFlags,
     ) -> Result<(), Error> {
-        let target = self.descriptor();
-        instance.kernel.epoll_add(instance.fd(), target, flags | M::FLAGS, self.token.0)?;
-        self.number = K::number(target);
+        let (epoll, target) = (instance.fd(), self.descriptor());
+        Ok(instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, self.token.0)?)
+    }
+
+    /// Takes the other instance for its own, which is about to end.
+    pub(crate) fn adopt(&mut self, instance: &Arc<Instance<K>>) {
         self.instance = Arc::clone(instance);
-        Ok(())
     }
 
     /// Whether the source has another descriptor now than the one that was registered.

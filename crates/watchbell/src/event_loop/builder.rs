@@ -131,6 +131,7 @@ impl<D, K: Kernel> Builder<D, K> {
                 timers: Timers::new(),
                 stop,
                 stopping: false,
+                heal_at: None,
                 settings: self.settings,
                 on_failure: self.on_failure,
                 stats: Stats::default(),

@@ -34,6 +34,8 @@ pub(crate) struct Core<D, K: Kernel> {
     pub(super) timers: Timers<D, K>,
     pub(super) stop: Registered<Arc<Counter<K>>, Level, K>,
     pub(super) stopping: bool,
+    /// When leaving ghosts behind, which failed for want of descriptors or memory, is tried again.
+    pub(super) heal_at: Option<Instant>,
     pub(super) settings: Settings,
     pub(super) on_failure: Option<OnFailure<D>>,
     pub(super) stats: Stats,
@@ -59,6 +61,8 @@ pub(super) struct Tenant<D, K: Kernel> {
     /// Runs in a row that made no operation.
     pub(super) idle_runs: u32,
     pub(super) changes: Changes,
+    /// The timers that end the rests of its directions.
+    pub(super) rests: [Option<TimerId>; 2],
 }
 
 /// What was asked of a source while its handler ran.
@@ -154,6 +158,7 @@ impl<D, K: Kernel> Core<D, K> {
                 due: false,
                 idle_runs: 0,
                 changes: Changes::default(),
+                rests: [None; 2],
             },
         );
     }
@@ -183,6 +188,7 @@ impl<D, K: Kernel> Core<D, K> {
     /// an event that was fetched for it and not yet handed out is discarded.
     pub(super) fn close(&mut self, token: Token) {
         let Some(tenant) = self.slots.remove(token) else { return };
+        tenant.rests.into_iter().flatten().for_each(|timer| self.cancel_rest(timer));
         self.bells.retain(|bell| *bell != token);
         self.stats.stale += u64::from(tenant.readiness != Readiness::NONE);
         self.discard(tenant);
@@ -201,7 +207,23 @@ impl<D, K: Kernel> Core<D, K> {
         }
     }
 
+    /// Lets a direction rest until a timer ends it, in place of the rest that it had.
+    pub(super) fn rest(&mut self, token: Token, direction: Direction, rest: Duration) {
+        let timer = self.set_timer(self.due_after(rest), Due::Rested(token, direction));
+        let tenant = self.slots.get_mut(token);
+        let former = tenant.and_then(|tenant| tenant.rests[direction as usize].replace(timer));
+        former.into_iter().for_each(|timer| self.cancel_rest(timer));
+    }
+
+    fn cancel_rest(&mut self, timer: TimerId) {
+        self.timers.cancel(timer);
+    }
+
     pub(super) fn set_paused(&mut self, token: Token, direction: Direction, paused: bool) -> bool {
+        if !paused && let Some(tenant) = self.slots.get_mut(token) {
+            let rest = tenant.rests[direction as usize].take();
+            rest.into_iter().for_each(|timer| self.cancel_rest(timer));
+        }
         self.change(token, |tenant| match tenant.entry {
             None => tenant.changes.pause[direction as usize] = Some(paused),
             Some(_) if paused => tenant.directions.pause(direction),

@@ -73,8 +73,8 @@ struct Account {
     paused: bool,
     /// Paused until a timer ends it.
     rests: bool,
-    /// Paused by an output queue above its high-water mark.
-    held: bool,
+    /// Paused by so many output queues above their high-water marks.
+    held: u32,
     ended: bool,
 }
 
@@ -88,7 +88,7 @@ impl Account {
     }
 
     fn is_paused(self) -> bool {
-        self.paused || self.rests || self.held
+        self.paused || self.rests || self.held > 0
     }
 
     /// Whether the kernel has to tell of the next edge. For a pending operation only while it is
@@ -156,7 +156,8 @@ impl Directions {
     /// what reading would bring.
     pub(crate) fn end_run(&mut self, worked: bool) {
         self.output.wanted &= worked;
-        self.input.wanted = worked || !self.is_blocked();
+        let waits_for_room = self.output.pending && (!self.output.ready || self.output.is_paused());
+        self.input.wanted = worked || !waits_for_room;
     }
 
     /// A run of a level-triggered source has ended: the kernel tells again of all that is left, so
@@ -225,8 +226,21 @@ impl Directions {
     }
 
     /// Pauses input because of the output that it makes, or takes that back.
-    pub(crate) fn hold_input(&mut self, held: bool) {
-        self.input.held = held;
+    /// One more output queue holds the input that fills it.
+    pub(crate) fn hold_input(&mut self) {
+        self.input.held = self.input.held.saturating_add(1);
+    }
+
+    /// One output queue fewer holds it.
+    pub(crate) fn let_input_go(&mut self) {
+        self.input.held = self.input.held.saturating_sub(1);
+        self.input.wanted = true;
+    }
+
+    /// No output queue holds it any more.
+    pub(crate) fn release_input(&mut self) {
+        self.input.held = 0;
+        self.input.wanted = true;
     }
 
     /// Takes a direction for ready on the word of somebody else than the kernel, and makes one run

@@ -45,8 +45,11 @@ pub(crate) trait Dispatch<D, K: Kernel> {
     /// Watches for `interest` from now on.
     fn rearm(&self, interest: Interest) -> Result<(), Error>;
 
-    /// Registers the source with another epoll instance, in place of its own.
-    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
+    /// Registers the source with another epoll instance, beside its own.
+    fn add_to(&self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
+
+    /// Takes the other instance for its own, which is about to end.
+    fn adopt(&mut self, instance: &Arc<Instance<K>>);
 
     fn is_level(&self) -> bool;
 
@@ -87,8 +90,12 @@ where
         guarded(|| M::rearm(&self.registered, interest))
     }
 
-    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
-        guarded(|| self.registered.move_to(instance, flags))
+    fn add_to(&self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
+        guarded(|| self.registered.add_to(instance, flags))
+    }
+
+    fn adopt(&mut self, instance: &Arc<Instance<K>>) {
+        self.registered.adopt(instance);
     }
 
     fn is_level(&self) -> bool {

@@ -92,6 +92,7 @@ mod counters;
 mod directions;
 mod failure;
 mod handler;
+mod heal;
 mod ready;
 mod registrations;
 mod remote;
@@ -180,11 +181,31 @@ impl<D, K: Kernel> EventLoop<D, K> {
         self.core.epoll.instance().check_owner()?;
         loop {
             self.core.turn(state, None)?;
-            if std::mem::take(&mut self.core.stopping) {
-                let _ = self.core.stop.get_ref().try_take()?;
+            if self.take_stop()? {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether a stop has come that no [`run`](EventLoop::run) has ended by yet. Until one has, turns do
+    /// not wait: a program that makes its own turns looks at this, and
+    /// [takes](EventLoop::take_stop) it.
+    pub fn is_stopping(&self) -> bool {
+        self.core.stopping
+    }
+
+    /// Consumes a stop that has come. `false`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [read(2)](https://man7.org/linux/man-pages/man2/read.2.html) on an eventfd; none is
+    /// expected.
+    pub fn take_stop(&mut self) -> Result<bool, Error> {
+        let stopping = std::mem::take(&mut self.core.stopping);
+        if stopping {
+            self.core.stop.get_ref().try_take()?;
+        }
+        Ok(stopping)
     }
 
     /// Runs one turn, which waits for `longest` at most; `None` waits for the first event or timer.

@@ -253,7 +253,7 @@ macro_rules! registrations {
             /// [`Ready::forward`]: for when that queue is given up before it has come down to its
             /// low-water mark. `false`: there is no such source.
             pub fn release(&mut self, token: Token) -> bool {
-                self.core.change(token, |tenant| tenant.directions.hold_input(false))
+                self.core.change(token, |tenant| tenant.directions.release_input())
             }
 
             /// Has a source run once, with that direction taken for ready, whatever it is

@@ -120,8 +120,12 @@ where
         self.registered.modify(interest)
     }
 
-    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
-        self.registered.move_to(instance, flags)
+    fn add_to(&self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
+        self.registered.add_to(instance, flags)
+    }
+
+    fn adopt(&mut self, instance: &Arc<Instance<K>>) {
+        self.registered.adopt(instance);
     }
 
     fn is_level(&self) -> bool {

@@ -10,10 +10,9 @@ use super::failure::Reason;
 use super::ready::{Message, Run};
 use super::timers::Due;
 use super::turn::Turn;
-use crate::epoll::{Epoll, Event, Instance, Interest, Readiness, Token};
+use crate::epoll::{Event, Interest, Readiness, Token};
 use crate::error::Error;
-use crate::kernel::{EventFlags, Kernel};
-use crate::sync::Arc;
+use crate::kernel::Kernel;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -32,7 +31,7 @@ impl<D, K: Kernel> Core<D, K> {
             self.run_source(token, state);
         }
         self.fire_timers(state);
-        self.heal(state);
+        self.heal();
         Ok(())
     }
 
@@ -117,9 +116,7 @@ impl<D, K: Kernel> Core<D, K> {
         for (token, message) in messages {
             match message {
                 Message::Write => self.wake(token, Direction::Output),
-                Message::Release => {
-                    self.change(token, |tenant| tenant.directions.hold_input(false))
-                }
+                Message::Release => self.change(token, |tenant| tenant.directions.let_input_go()),
             };
         }
     }
@@ -152,7 +149,7 @@ impl<D, K: Kernel> Core<D, K> {
         }
         for direction in [Direction::Input, Direction::Output] {
             if let Some(rest) = run.rest[direction as usize] {
-                self.set_timer(self.due_after(rest), Due::Rested(token, direction));
+                self.rest(token, direction, rest);
             }
         }
         if again {
@@ -197,7 +194,10 @@ impl<D, K: Kernel> Core<D, K> {
             let callback = match due {
                 Due::Call(callback) => callback,
                 Due::Rested(token, direction) => {
-                    self.change(token, |tenant| tenant.directions.end_rest(direction));
+                    self.change(token, |tenant| {
+                        tenant.rests[direction as usize] = None;
+                        tenant.directions.end_rest(direction);
+                    });
                     continue;
                 }
             };
@@ -208,38 +208,6 @@ impl<D, K: Kernel> Core<D, K> {
                 Ok(Err(error)) => self.fail(None, Reason::Error(error), state),
                 Err(payload) => self.fail(None, Reason::Panic(payload), state),
             }
-        }
-    }
-
-    /// Leaves ghosts behind: a registration that could not be removed by its descriptor may still
-    /// make events, for ever, and nothing removes it but the end of its epoll instance.
-    ///
-    /// `EPOLL_CTL_ADD` tells of readiness that is there, so that nothing is lost on the way.
-    fn heal(&mut self, state: &mut D) {
-        let ghosts = self.epoll.ghosts();
-        if ghosts == 0 {
-            return;
-        }
-        let kernel = self.epoll.instance().kernel.clone();
-        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale,
-        // and the stop stays where it is watched.
-        let Ok(healthy) = Epoll::on(kernel) else { return };
-        let instance = healthy.instance();
-        if self.stop.move_to(instance, Interest::READABLE.flags()).is_err() {
-            return;
-        }
-        self.stats.ghosts += ghosts;
-        self.stats.healed += 1;
-        let mut lost = Vec::new();
-        for (token, tenant) in self.slots.iter_mut() {
-            if let Err(error) = tenant.move_to(instance) {
-                lost.push((token, error));
-            }
-        }
-        self.epoll = healthy;
-        for (token, error) in lost {
-            self.close(token);
-            self.fail(Some(token), Reason::Registration(error.into()), state);
         }
     }
 
@@ -263,17 +231,6 @@ impl<D, K: Kernel> Tenant<D, K> {
     /// file has that by now. `EPOLL_CTL_MOD` finds a registration by both.
     fn is_unregistered(&self) -> bool {
         self.entry.as_ref().is_some_and(|entry| entry.rearm(self.armed).is_err())
-    }
-
-    /// Registers the source with another epoll instance, as it is armed now.
-    fn move_to(&mut self, instance: &Arc<Instance<K>>) -> Result<(), Error> {
-        let Some(entry) = &mut self.entry else { return Ok(()) };
-        let flags = match self.armed {
-            armed if armed == self.asked => self.flags,
-            Interest::NONE if entry.is_level() => EventFlags::ET,
-            armed => armed.flags(),
-        };
-        entry.move_to(instance, flags)
     }
 
     /// Does what was asked of the source while it ran.

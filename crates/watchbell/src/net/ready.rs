@@ -155,7 +155,7 @@ impl<S: Socket> Ready<'_, S> {
         output.set_writer(token);
         for filler in output.releases() {
             if filler == token {
-                self.run().directions.hold_input(false);
+                self.run().directions.let_input_go();
             } else {
                 self.run().messages.push((filler, Message::Release));
             }
@@ -207,7 +207,7 @@ impl<S> Ready<'_, S> {
     fn hold(&mut self, output: &mut Output) {
         let token = self.run().token;
         if output.holds(token) {
-            self.run().directions.hold_input(true);
+            self.run().directions.hold_input();
         }
     }
 }

@@ -114,7 +114,8 @@ impl State {
             }
             Step::RunEnds => {
                 account.end_run(witness.worked);
-                let is_blocked = witness.wishes[Output as usize] && !account.is_ready(Output);
+                let no_room = !account.is_ready(Output) || account.is_paused(Output);
+                let is_blocked = witness.wishes[Output as usize] && no_room;
                 witness.declined[Input as usize] = !witness.worked && is_blocked;
                 witness.declined[Output as usize] |= !witness.worked;
                 if *is_level {
@@ -220,8 +221,9 @@ impl State {
                 assert!(watched, "nobody will tell: {self:?}");
             }
             if direction == Input && declined {
-                let armed = account.armed(asked);
-                assert!(armed.contains(Interest::WRITABLE), "it waits for nothing: {self:?}");
+                let watched = account.armed(asked).contains(Interest::WRITABLE);
+                let waits = watched || account.is_paused(Output);
+                assert!(waits, "it waits for nothing: {self:?}");
             }
             if direction == Output && !standing && !witness.wishes[index] {
                 let armed = account.armed(asked);
