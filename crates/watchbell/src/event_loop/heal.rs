@@ -1,28 +1,30 @@
 //! Leaving ghosts behind.
 //!
-//! A ghost is a registration whose descriptor was closed or replaced while a duplicate keeps the open
-//! file alive. It makes events for ever, and neither `EPOLL_CTL_DEL` nor close(2) reaches it (epoll(7),
-//! questions and answers, 6): only the end of its epoll instance does. So every living source is added
-//! to a new instance, and the old one is dropped.
+//! A ghost is a registration whose descriptor was closed or replaced while a duplicate keeps the
+//! open file alive. It makes events for ever, and neither `EPOLL_CTL_DEL` nor close(2) reaches it
+//! (epoll(7), questions and answers, 6): only the end of its epoll instance does. So every living
+//! source is added to a new instance, and the old one is dropped.
 //!
 //! `EPOLL_CTL_ADD` tells of readiness that is there, so that nothing is lost on the way.
 
 use super::core::{Core, Tenant};
-use crate::epoll::{Epoll, Instance, Interest};
+use super::failure::Reason;
+use crate::epoll::{Epoll, Instance, Interest, Token};
 use crate::error::Error;
 use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
+use rustix::io::Errno;
 
 impl<D, K: Kernel> Core<D, K> {
-    /// Moves to a new epoll instance if this one has ghosts. Until all of the sources are added to the
-    /// new one, nothing is changed: where that fails, for want of descriptors or memory, the old one
-    /// goes on, ghosts and all, and it is tried again later.
-    pub(super) fn heal(&mut self) {
+    /// Moves to a new epoll instance if this one has ghosts. Until all of the sources are added to
+    /// the new one, nothing is changed: where that fails, for want of descriptors or memory, the
+    /// old one goes on, ghosts and all, and it is tried again later.
+    pub(super) fn heal(&mut self, state: &mut D) {
         let ghosts = self.epoll.ghosts();
         if ghosts == 0 || self.heal_at.is_some_and(|due| self.now() < due) {
             return;
         }
-        let Ok(healthy) = self.copy_of_interest_list() else {
+        let Ok((healthy, lost)) = self.copy_of_interest_list() else {
             self.heal_at = Some(self.due_after(self.settings.accept_pause));
             return;
         };
@@ -36,15 +38,33 @@ impl<D, K: Kernel> Core<D, K> {
             }
         }
         self.epoll = healthy;
+        for (token, error) in lost {
+            self.close(token);
+            self.fail(Some(token), Reason::Registration(error.into()), state);
+        }
     }
 
-    /// A new epoll instance that watches every living source as it is watched now.
-    fn copy_of_interest_list(&self) -> Result<Epoll<K>, Error> {
+    /// A new epoll instance that watches every living source as it is watched now, and the sources that
+    /// could not be added for a reason of their own.
+    fn copy_of_interest_list(&self) -> Result<(Epoll<K>, Vec<(Token, Error)>), Error> {
         let healthy = Epoll::on(self.epoll.instance().kernel.clone())?;
         self.stop.add_to(healthy.instance(), Interest::READABLE.flags())?;
-        self.slots.iter().try_for_each(|(_, tenant)| tenant.add_to(healthy.instance()))?;
-        Ok(healthy)
+        let mut lost = Vec::new();
+        for (token, tenant) in self.slots.iter() {
+            match tenant.add_to(healthy.instance()) {
+                Err(error) if concerns_all(&error) => return Err(error),
+                Err(error) => lost.push((token, error)),
+                Ok(()) => {}
+            }
+        }
+        Ok((healthy, lost))
     }
+}
+
+/// Whether `EPOLL_CTL_ADD` has failed for want of something that no source is to blame for.
+fn concerns_all(error: &Error) -> bool {
+    let Error::Os(error) = error else { return false };
+    matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::NOMEM))
 }
 
 impl<D, K: Kernel> Tenant<D, K> {

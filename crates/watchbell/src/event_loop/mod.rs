@@ -187,8 +187,8 @@ impl<D, K: Kernel> EventLoop<D, K> {
         }
     }
 
-    /// Whether a stop has come that no [`run`](EventLoop::run) has ended by yet. Until one has, turns do
-    /// not wait: a program that makes its own turns looks at this, and
+    /// Whether a stop has come that no [`run`](EventLoop::run) has ended by yet. Until one has,
+    /// turns do not wait: a program that makes its own turns looks at this, and
     /// [takes](EventLoop::take_stop) it.
     pub fn is_stopping(&self) -> bool {
         self.core.stopping

@@ -31,7 +31,7 @@ impl<D, K: Kernel> Core<D, K> {
             self.run_source(token, state);
         }
         self.fire_timers(state);
-        self.heal();
+        self.heal(state);
         Ok(())
     }
 
