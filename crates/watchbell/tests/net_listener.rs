@@ -1,5 +1,7 @@
 //! Listeners: whose errors are whose, and what their connections inherit.
 
+#[path = "support/long_path.rs"]
+mod long_path;
 mod support;
 
 use rustix::io::Errno;
@@ -11,7 +13,7 @@ use support::habits::{Failing, Habitual};
 use support::sockets::{any_name, any_port, tcp_pair};
 use support::watchdog;
 use watchbell::epoll::Interest;
-use watchbell::event_loop::{Accept, EventLoop};
+use watchbell::event_loop::{Accept, Direction, EventLoop};
 use watchbell::kernel::{Call, Linux, Sockets};
 use watchbell::net::{Address, Listener, Stream};
 
@@ -145,4 +147,42 @@ fn c13_sockets_are_closed_on_exec() {
     assert_eq!(rustix::io::fcntl_getfd(&listener), Ok(cloexec));
     assert_eq!(rustix::io::fcntl_getfd(&client), Ok(cloexec));
     assert_eq!(rustix::io::fcntl_getfd(&stream), Ok(cloexec));
+}
+
+/// unix(7), BUGS: a path may fill `sun_path` to its last byte. Whoever has such a name is served
+/// like anybody else; one client must not end the listening.
+#[test]
+fn e04_a_peer_whose_path_has_no_end_is_accepted_and_untold() {
+    watchdog(|| {
+        let directory = std::env::temp_dir().join(format!("wb-long-{}", std::process::id()));
+        std::fs::create_dir(&directory).expect("it is new");
+        let path = directory.join("s");
+        let listener = Listener::bind(&Address::Unix(path.clone()), 8).expect("a listener");
+        let name = long_path::path_in(&directory);
+        let _peer = long_path::connect_from(&name, &path).expect("it listens");
+        let (_stream, peer) = listener.accept().expect("one waits");
+        assert_eq!(peer, Address::Untold);
+        std::fs::remove_dir_all(&directory).expect("it is ours");
+    });
+}
+
+/// accept(2) fails for want of descriptors before it looks at the backlog: with nobody there, that
+/// is the boundary, and nothing to try again.
+#[test]
+fn e04_without_descriptors_an_empty_backlog_is_drained_all_the_same() {
+    watchdog(|| {
+        let kernel = Habitual::new(Linux, Failing::new(Call::Accept, &[Errno::MFILE]));
+        let listener = Listener::bind_on(kernel.clone(), &any_port(), 8).expect("a listener");
+        let mut events = EventLoop::<u32, _>::on(kernel).expect("a loop");
+        let handler = events.watch(listener, Interest::READABLE, |listener, turn| {
+            assert!(listener.accept()?.is_none());
+            assert!(listener.is_drained());
+            *turn.state() += 1;
+            Ok(())
+        });
+        events.wake(handler.expect("a new source"), Direction::Input);
+        let mut runs = 0;
+        events.turn_with(&mut runs, None).expect("nothing fails");
+        assert_eq!((runs, events.stats().accept_pauses), (1, 0));
+    });
 }

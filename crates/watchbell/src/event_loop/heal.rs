@@ -44,8 +44,8 @@ impl<D, K: Kernel> Core<D, K> {
         }
     }
 
-    /// A new epoll instance that watches every living source as it is watched now, and the sources that
-    /// could not be added for a reason of their own.
+    /// A new epoll instance that watches every living source as it is watched now, and the sources
+    /// that could not be added for a reason of their own.
     fn copy_of_interest_list(&self) -> Result<(Epoll<K>, Vec<(Token, Error)>), Error> {
         let healthy = Epoll::on(self.epoll.instance().kernel.clone())?;
         self.stop.add_to(healthy.instance(), Interest::READABLE.flags())?;
