@@ -29,7 +29,7 @@ enum Command {
     /// SIGTERM or SIGINT ends it: it stops accepting, finishes the open connections for up to
     /// --drain seconds, and closes the rest; a second signal closes them at once. The last line on
     /// stdout is the ledger of connections. Exit status: 0 when the ledger balances, 1 when it does
-    /// not, 2 for bad input or when the server could not start.
+    /// not or a worker or listener failed, 2 for bad input or when the server could not start.
     Serve(Serve),
 }
 

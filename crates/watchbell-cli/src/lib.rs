@@ -85,10 +85,10 @@ fn conclude(summary: &Summary, printer: &Printer) -> Exit {
     for worker in &summary.workers {
         printer.print(To::Stderr, one_line(worker));
     }
-    for (worker, error) in &summary.failures {
-        let line = one_line(&format_args!("watchbell: worker {worker}: {error}"));
-        printer.print(To::Stderr, line);
+    for failure in &summary.failures {
+        printer.print(To::Stderr, one_line(&format_args!("watchbell: {failure}")));
     }
     printer.print(To::Stdout, one_line(&summary.ledger));
-    if summary.ledger.balances() { Exit::Done } else { Exit::Unbalanced }
+    let is_well = summary.ledger.balances() && summary.failures.is_empty();
+    if is_well { Exit::Done } else { Exit::Failed }
 }

@@ -5,7 +5,7 @@
 use std::fmt::{self, Display};
 use std::process::ExitCode;
 use watchbell::net::Address;
-use watchbell::workers::{Counts, Ledger, Report, WorkerError};
+use watchbell::workers::{Counts, Ledger, Report};
 
 /// The first line on stderr: `listening on 127.0.0.1:7007, 2 workers, service echo`.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ impl Display for WorkerLine {
 pub struct Summary {
     /// A line a worker, in the order of their numbers.
     pub workers: Vec<WorkerLine>,
-    /// Workers that ended before they were told to, and why.
-    pub failures: Vec<(usize, WorkerError)>,
+    /// What went wrong while it served, a sentence each.
+    pub failures: Vec<String>,
     /// Where every accepted connection is: the last line on stdout.
     pub ledger: Ledger,
 }
@@ -68,7 +68,15 @@ impl From<Report> for Summary {
         let mut summary = Summary { ledger, ..Summary::default() };
         for worker in report.workers {
             summary.workers.push(WorkerLine { worker: worker.index, counts: worker.counts });
-            summary.failures.extend(worker.outcome.err().map(|error| (worker.index, error)));
+            let index = worker.index;
+            summary
+                .failures
+                .extend(worker.outcome.err().map(|error| format!("worker {index}: {error}")));
+            if worker.counts.lost_listeners > 0 {
+                summary
+                    .failures
+                    .push(format!("worker {index}: a listener could not be accepted from"));
+            }
         }
         summary
     }
@@ -79,8 +87,8 @@ impl From<Report> for Summary {
 pub enum Exit {
     /// 0: what was asked for was done, and the ledger balances.
     Done,
-    /// 1: the ledger does not balance.
-    Unbalanced,
+    /// 1: the ledger does not balance, or a worker or a listener failed.
+    Failed,
     /// 2: bad input, or the server could not start.
     NotStarted,
 }
@@ -89,7 +97,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {
             Exit::Done => 0,
-            Exit::Unbalanced => 1,
+            Exit::Failed => 1,
             Exit::NotStarted => 2,
         })
     }

@@ -15,3 +15,8 @@ pub mod workers;
 
 pub use error::{Error, Rejected};
 pub use ledger::Ledger;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -44,6 +44,8 @@ pub struct Counts {
     pub refused: u64,
     /// Accepted connections on which the service panicked.
     pub panics: u64,
+    /// Listeners that it stopped accepting from because accept(2) failed.
+    pub lost_listeners: u64,
 }
 
 /// Why a worker ended before it was told to.

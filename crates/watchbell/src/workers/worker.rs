@@ -123,6 +123,7 @@ fn set_up<S: Service<K>, K: Sockets>(
             let listener = failure.token.filter(|token| worker.listeners.contains(token));
             if let Some(token) = listener {
                 // Whoever is woken and does not consume all of it wakes the others.
+                worker.counts.lost_listeners += 1;
                 worker.forget_listener(token);
                 worker.all.iter().for_each(|other| other.ring());
             }
