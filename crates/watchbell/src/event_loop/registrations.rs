@@ -74,15 +74,14 @@ macro_rules! registrations {
             /// As [`add`](Self::add).
             ///
             /// ```
-            /// # use std::io;
-            /// # use watchbell::epoll::Interest;
-            /// # use watchbell::event_loop::{EventLoop, Handler, Ready, Turn};
-            /// use watchbell::eventfd::Counter;
+            /// # use std::io::Result;
+            /// # use watchbell::{epoll::Interest, eventfd::Counter};
+            /// use watchbell::event_loop::{EventLoop, Handler, Ready, Turn};
             ///
             /// struct Sum(u64);
             /// impl Handler<Counter> for Sum {
-            ///     fn ready(&mut self, counter: &mut Ready<Counter>, turn: &mut Turn) -> io::Result<()> {
-            ///         self.0 += counter.take()?.unwrap_or(0);
+            ///     fn ready(&mut self, done: &mut Ready<Counter>, turn: &mut Turn) -> Result<()> {
+            ///         self.0 += done.take()?.unwrap_or(0);
             ///         if self.0 >= 7 { turn.close() } else { Ok(()) }
             ///     }
             /// }
@@ -90,7 +89,7 @@ macro_rules! registrations {
             /// events.add_handler(Counter::new(7)?, Interest::READABLE, Sum(0))?;
             /// events.turn(None)?;
             /// assert!(events.is_empty());
-            /// # Ok::<(), io::Error>(())
+            /// # Ok::<(), std::io::Error>(())
             /// ```
             pub fn add_handler<S, H>(
                 &mut self,
@@ -281,8 +280,8 @@ macro_rules! registrations {
                 self.core.insert_queue(queue, handler)
             }
 
-            /// As [`serve`](Self::serve), for a handler that is a type of its own: [`QueueHandler`] has
-            /// an example.
+            /// As [`serve`](Self::serve), for a handler that is a type of its own:
+            /// [`QueueHandler`] has an example.
             ///
             /// # Errors
             ///
