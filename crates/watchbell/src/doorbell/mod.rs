@@ -90,13 +90,16 @@ mod sync {
     }
 }
 
-/// A queue of at most `capacity` items with its bell, on the running kernel.
+/// A queue of at most `capacity` items with its bell, on the running kernel. The [module](self) has
+/// an example.
 ///
 /// # Errors
 ///
 /// `InvalidInput` for a capacity of zero, or one larger than an eighth of the address space;
-/// `OutOfMemory` where there is no memory for so many items; otherwise those of [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html): `EMFILE`, `ENFILE`,
+/// `OutOfMemory` where there is no memory for so many items; otherwise those of
+/// [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html): `EMFILE`, `ENFILE`,
 /// `ENOMEM`.
+#[doc(alias = "eventfd")]
 pub fn doorbell<T>(capacity: usize) -> io::Result<(Doorbell<T>, Queue<T>)> {
     doorbell_on(Linux, capacity)
 }
@@ -106,6 +109,15 @@ pub fn doorbell<T>(capacity: usize) -> io::Result<(Doorbell<T>, Queue<T>)> {
 /// # Errors
 ///
 /// As [`doorbell`].
+///
+/// ```
+/// # use watchbell::{doorbell::doorbell_on, kernel::Linux};
+/// let (bell, mut queue) = doorbell_on::<u32, _>(Linux, 8)?; // or a kernel that counts its calls
+/// bell.push(7)?;
+/// assert_eq!(queue.pop(), Some(7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "eventfd")]
 pub fn doorbell_on<T, K: Kernel>(
     kernel: K,
     capacity: usize,

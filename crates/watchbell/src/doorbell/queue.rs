@@ -77,11 +77,26 @@ impl<T, K: Kernel> Queue<T, K> {
         self.batch().take()
     }
 
-    /// Gives up to `most` items to `process`, in order, and says how many. Their slots are free
-    /// once it returns.
+    /// Gives up to `most` items to `process`, in order, and says how many items. Their slots are
+    /// free once it returns.
     ///
     /// An item is in hand while `process` runs, and counts as processed afterwards, also if that
     /// panics.
+    ///
+    /// # Panics
+    ///
+    /// If `process` does; what is left stays in the queue.
+    ///
+    /// ```
+    /// # use watchbell::doorbell::doorbell;
+    /// let (bell, mut queue) = doorbell(8)?;
+    /// bell.push_all(&mut (1..=5)).expect("there is room");
+    /// let mut sum = 0;
+    /// assert_eq!(queue.drain(3, |item| sum += item), 3);
+    /// assert_eq!(sum, 1 + 2 + 3);
+    /// assert_eq!(queue.reclaim(), [4, 5]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn drain(&mut self, most: usize, mut process: impl FnMut(T)) -> usize {
         let mut batch = self.batch();
         while batch.taken < most {

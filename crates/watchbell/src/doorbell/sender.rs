@@ -50,7 +50,27 @@ impl<T, K: Kernel> Doorbell<T, K> {
     /// # Errors
     ///
     /// [`PushError::Full`] and [`PushError::Closed`] hand the item back. [`PushError::Unrung`] says
-    /// that it was accepted, but a sleeping consumer could not be woken.
+    /// that it was accepted, but a sleeping consumer could not be woken: an error of
+    /// [write(2)](https://man7.org/linux/man-pages/man2/write.2.html) on the eventfd, of which none
+    /// is expected.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel does not write eight bytes: the descriptor has been replaced behind our back.
+    /// The item is in the queue then.
+    ///
+    /// ```
+    /// use watchbell::doorbell::{PushError, doorbell};
+    ///
+    /// let (bell, mut queue) = doorbell(1)?;
+    /// bell.push("one")?;
+    /// let Err(PushError::Full(item)) = bell.push("two") else { panic!("there was room") };
+    /// assert_eq!(queue.pop(), Some("one"));
+    /// bell.push(item)?;
+    /// assert_eq!(queue.pop(), Some("two"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "eventfd_write")]
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         let shared = &*self.sender.shared;
         match shared.channel.push(item) {
@@ -66,6 +86,23 @@ impl<T, K: Kernel> Doorbell<T, K> {
     /// # Errors
     ///
     /// As [`push`](Doorbell::push), except [`PushError::Full`].
+    ///
+    /// # Panics
+    ///
+    /// As [`push`](Doorbell::push).
+    ///
+    /// ```
+    /// # use watchbell::doorbell::doorbell;
+    /// let (bell, mut queue) = doorbell(1)?;
+    /// bell.push(1)?;
+    /// std::thread::scope(|scope| {
+    ///     let producer = scope.spawn(|| bell.push_wait(2));
+    ///     assert_eq!(queue.pop(), Some(1)); // which makes room
+    ///     producer.join().expect("it does not panic")
+    /// })?;
+    /// assert_eq!(queue.pop(), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn push_wait(&self, item: T) -> Result<(), PushError<T>> {
         self.push_before(item, None)
     }
@@ -76,6 +113,21 @@ impl<T, K: Kernel> Doorbell<T, K> {
     ///
     /// As [`push`](Doorbell::push); [`PushError::Full`] if there was no room before the deadline,
     /// and never before it.
+    ///
+    /// # Panics
+    ///
+    /// As [`push`](Doorbell::push).
+    ///
+    /// ```
+    /// # use std::time::{Duration, Instant};
+    /// # use watchbell::doorbell::{PushError, doorbell};
+    /// let (bell, _queue) = doorbell(1)?;
+    /// bell.push(1)?;
+    /// let deadline = Instant::now() + Duration::from_millis(2);
+    /// assert_eq!(bell.push_until(2, deadline), Err(PushError::Full(2)));
+    /// assert!(Instant::now() >= deadline);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn push_until(&self, item: T, deadline: Instant) -> Result<(), PushError<T>> {
         self.push_before(item, Some(deadline))
     }
@@ -95,7 +147,8 @@ impl<T, K: Kernel> Doorbell<T, K> {
         }
     }
 
-    /// Pushes a batch, in order, with one claim and at most one ring for up to 64 items.
+    /// Pushes a batch, in order, with one claim and at most one ring for up to 64 items, and says
+    /// how many items were pushed.
     ///
     /// Items are taken from the iterator only while there may be room for them. If the iterator
     /// panics, what it has given since the last claim is dropped with it and was not accepted.
@@ -104,6 +157,24 @@ impl<T, K: Kernel> Doorbell<T, K> {
     ///
     /// [`PushAllError`] says how many were accepted, and has those that were taken and were not.
     /// The rest is still in the iterator.
+    ///
+    /// # Panics
+    ///
+    /// As [`push`](Doorbell::push), and if the iterator does.
+    ///
+    /// ```
+    /// # use watchbell::doorbell::{PushAllReason, doorbell};
+    /// let (bell, mut queue) = doorbell(2)?;
+    /// let mut items = 1..=100;
+    /// let refused = bell.push_all(&mut items).expect_err("there is room for two");
+    /// assert_eq!((refused.accepted, refused.reason), (2, PushAllReason::Full));
+    ///
+    /// let again = refused.rest.into_iter().chain(items);
+    /// assert_eq!(again.count(), 98);
+    /// assert_eq!(queue.drain(10, |_item| {}), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "eventfd_write")]
     pub fn push_all<I>(&self, items: &mut I) -> Result<usize, PushAllError<T>>
     where
         I: Iterator<Item = T>,

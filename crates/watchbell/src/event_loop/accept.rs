@@ -11,6 +11,31 @@ use std::os::unix::net::{SocketAddr as UnixSocketAddr, UnixListener, UnixStream}
 use std::time::Duration;
 
 /// A listening socket.
+///
+/// Wrapped, to count what is accepted, it is still one:
+///
+/// ```
+/// # use std::{cell::Cell, io, net::{SocketAddr, TcpListener, TcpStream}};
+/// use watchbell::event_loop::Accept;
+///
+/// struct Counted(TcpListener, Cell<u32>);
+/// impl Accept for Counted {
+///     type Connection = TcpStream;
+///     type Peer = SocketAddr;
+///     fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+///         Accept::accept(&self.0).inspect(|_| self.1.set(self.1.get() + 1))
+///     }
+///     fn has_waiting(&self) -> io::Result<bool> {
+///         self.0.has_waiting()
+///     }
+/// }
+/// # let listener = Counted(TcpListener::bind("127.0.0.1:0")?, Cell::new(0));
+/// # let _client = TcpStream::connect(listener.0.local_addr()?)?;
+/// # assert!(listener.has_waiting()?);
+/// # listener.accept()?;
+/// # assert_eq!(listener.1.get(), 1);
+/// # Ok::<(), io::Error>(())
+/// ```
 pub trait Accept {
     /// What it accepts.
     type Connection;
@@ -21,8 +46,9 @@ pub trait Accept {
     ///
     /// # Errors
     ///
-    /// Those of [accept(2)](https://man7.org/linux/man-pages/man2/accept.2.html); `WouldBlock` if the
-    /// backlog is empty.
+    /// Those of [accept(2)](https://man7.org/linux/man-pages/man2/accept.2.html); `WouldBlock` if
+    /// the backlog is empty.
+    #[doc(alias = "accept4")]
     fn accept(&self) -> io::Result<(Self::Connection, Self::Peer)>;
 
     /// Whether a connection waits in the backlog. Asked only when accept(2) has failed for want of
@@ -31,6 +57,7 @@ pub trait Accept {
     /// # Errors
     ///
     /// Those of [poll(2)](https://man7.org/linux/man-pages/man2/poll.2.html).
+    #[doc(alias = "poll")]
     fn has_waiting(&self) -> io::Result<bool>;
 }
 
@@ -87,6 +114,24 @@ impl<L: Accept> Ready<'_, L> {
     ///
     /// Any other error of [accept(2)](https://man7.org/linux/man-pages/man2/accept.2.html), such as
     /// `EINVAL` from a socket that does not listen.
+    ///
+    /// ```
+    /// # use std::net::{TcpListener, TcpStream};
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop};
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let _client = TcpStream::connect(listener.local_addr()?)?;
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// events.add(listener, Interest::READABLE, |listener, turn| {
+    ///     while let Some((stream, _peer)) = listener.accept()? {
+    ///         turn.add(stream, Interest::READABLE, |_stream, _turn| Ok(()))?;
+    ///         turn.stop();
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// events.run()?;
+    /// assert_eq!(events.len(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "accept4")]
     pub fn accept(&mut self) -> io::Result<Option<(L::Connection, L::Peer)>> {
         loop {

@@ -65,11 +65,13 @@ impl<D, K: Kernel> Builder<D, K> {
         self
     }
 
-    /// How many events one wait fetches at most (default 256).
+    /// How many events one wait fetches at most (default 256): `maxevents` of
+    /// [epoll_wait(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html).
     ///
     /// # Panics
     ///
     /// If it is zero.
+    #[doc(alias = "maxevents")]
     pub fn events_a_wait(mut self, events: usize) -> Self {
         assert!(events > 0, "a wait fetches at least one event");
         self.events_a_wait = events;
@@ -84,7 +86,7 @@ impl<D, K: Kernel> Builder<D, K> {
 
     /// After how many runs in a row without an operation that succeeded or met the boundary a
     /// source is suspended and reported as [`Reason::Ignored`](super::Reason::Ignored) (default
-    /// 64).
+    /// 64 runs).
     ///
     /// # Panics
     ///
@@ -109,12 +111,16 @@ impl<D, K: Kernel> Builder<D, K> {
     }
 
     /// Makes the loop: two descriptors, its epoll instance and the eventfd that stops it.
+    /// [`Builder`] has an example.
     ///
     /// # Errors
     ///
     /// Those of [epoll_create1(2)](https://man7.org/linux/man-pages/man2/epoll_create.2.html),
     /// [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html) and
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html): `EMFILE`, `ENFILE`,
+    /// `ENOMEM`, `ENOSPC`.
+    #[doc(alias = "epoll_create1")]
+    #[doc(alias = "eventfd")]
     pub fn build(self) -> io::Result<EventLoop<D, K>> {
         let epoll = Epoll::on(self.kernel.clone())?;
         let stop = Arc::new(Counter::on(self.kernel, 0)?);

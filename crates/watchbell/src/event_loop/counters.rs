@@ -14,6 +14,28 @@ impl<K: Kernel> Ready<'_, Counter<K>> {
     /// # Errors
     ///
     /// As [`Counter::try_take`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Counter::try_take`]; the loop closes and reports the source then.
+    ///
+    /// ```
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop, eventfd::Counter};
+    /// let done = Counter::new(0)?;
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// events.add(done.try_clone()?, Interest::READABLE, |done, turn| {
+    ///     if let Some(count) = done.take()? {
+    ///         assert_eq!(count, 5);
+    ///         turn.stop();
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// done.add(2)?;
+    /// done.add(3)?;
+    /// events.run()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "eventfd_read")]
     pub fn take(&mut self) -> io::Result<Option<u64>> {
         let drained = |_: &u64| (size_of::<u64>(), After::Boundary);
         self.step(Direction::Input, |counter| or_would_block(counter.try_take()), drained)
@@ -29,6 +51,27 @@ impl<K: Kernel> Ready<'_, Semaphore<K>> {
     /// # Errors
     ///
     /// As [`Semaphore::try_wait`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Semaphore::try_wait`]; the loop closes and reports the source then.
+    ///
+    /// ```
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop, eventfd::Semaphore};
+    /// let mut events: EventLoop<u32> = EventLoop::new()?;
+    /// events.add(Semaphore::new(3)?, Interest::READABLE, |semaphore, turn| {
+    ///     while semaphore.wait()?.is_some() {
+    ///         *turn.state() += 1;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// let mut units = 0;
+    /// events.turn_with(&mut units, None)?;
+    /// assert_eq!(units, 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "sem_trywait")]
+    #[doc(alias = "eventfd_read")]
     pub fn wait(&mut self) -> io::Result<Option<()>> {
         let one = |_: &()| (size_of::<u64>(), After::More);
         let unit = |semaphore: &mut Semaphore<K>| {

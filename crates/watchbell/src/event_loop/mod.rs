@@ -141,16 +141,17 @@ pub struct EventLoop<D = (), K: Kernel = Linux> {
 }
 
 impl<D> EventLoop<D, Linux> {
-    /// A loop on the running kernel, with the default settings.
+    /// A loop on the running kernel, with the default settings. The [module](self) has an example.
     ///
     /// # Errors
     ///
     /// As [`Builder::build`].
+    #[doc(alias = "epoll_create1")]
     pub fn new() -> io::Result<EventLoop<D, Linux>> {
         EventLoop::builder().build()
     }
 
-    /// A loop on the running kernel, with other settings.
+    /// A loop on the running kernel, with other settings. [`Builder`] has an example.
     pub fn builder() -> Builder<D, Linux> {
         Builder::new(Linux)
     }
@@ -162,6 +163,14 @@ impl<D, K: Kernel> EventLoop<D, K> {
     /// # Errors
     ///
     /// As [`Builder::build`].
+    ///
+    /// ```
+    /// # use watchbell::{event_loop::EventLoop, kernel::Linux};
+    /// let events: EventLoop = EventLoop::on(Linux)?; // or a kernel that counts its calls
+    /// assert!(events.is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "epoll_create1")]
     pub fn on(kernel: K) -> io::Result<EventLoop<D, K>> {
         Builder::new(kernel).build()
     }
@@ -175,8 +184,27 @@ impl<D, K: Kernel> EventLoop<D, K> {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, which no error
-    /// of [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html) is expected to.
+    /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, though no error
+    /// of [epoll_pwait2(2)] is expected.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use watchbell::event_loop::EventLoop;
+    /// let mut events: EventLoop<u32> = EventLoop::new()?;
+    /// events.after(Duration::from_millis(1), |turn| {
+    ///     *turn.state() += 1;
+    ///     turn.stop();
+    ///     Ok(())
+    /// });
+    /// let mut fired = 0;
+    /// events.run_with(&mut fired)?;
+    /// assert_eq!(fired, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// [epoll_pwait2(2)]: https://man7.org/linux/man-pages/man2/epoll_wait.2.html
+    #[doc(alias = "epoll_wait")]
+    #[doc(alias = "epoll_pwait2")]
     pub fn run_with(&mut self, state: &mut D) -> Result<(), Error> {
         self.core.epoll.instance().check_owner()?;
         loop {
@@ -200,6 +228,23 @@ impl<D, K: Kernel> EventLoop<D, K> {
     ///
     /// Those of [read(2)](https://man7.org/linux/man-pages/man2/read.2.html) on an eventfd; none is
     /// expected.
+    ///
+    /// # Panics
+    ///
+    /// As [`Counter::try_take`](crate::eventfd::Counter::try_take).
+    ///
+    /// ```
+    /// # use watchbell::event_loop::EventLoop;
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// events.stop_handle().stop();
+    /// while !events.take_stop()? {
+    ///     events.turn(None)?;
+    ///     // ... what the program does between turns ...
+    /// }
+    /// assert!(!events.is_stopping());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "eventfd_read")]
     pub fn take_stop(&mut self) -> Result<bool, Error> {
         let stopping = std::mem::take(&mut self.core.stopping);
         if stopping {
@@ -214,6 +259,18 @@ impl<D, K: Kernel> EventLoop<D, K> {
     /// # Errors
     ///
     /// As [`run_with`](EventLoop::run_with).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use watchbell::event_loop::EventLoop;
+    /// # let mut events: EventLoop<u32> = EventLoop::new()?;
+    /// # let mut state = 0;
+    /// events.turn_with(&mut state, Some(Duration::ZERO))?; // looks, and does not wait
+    /// events.turn_with(&mut state, Some(Duration::from_millis(1)))?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "epoll_wait")]
+    #[doc(alias = "epoll_pwait2")]
     pub fn turn_with(&mut self, state: &mut D, longest: Option<Duration>) -> Result<(), Error> {
         self.core.epoll.instance().check_owner()?;
         self.core.turn(state, longest)
@@ -221,20 +278,24 @@ impl<D, K: Kernel> EventLoop<D, K> {
 }
 
 impl<K: Kernel> EventLoop<(), K> {
-    /// As [`run_with`](EventLoop::run_with), for a service without state of its own.
+    /// As [`run_with`](EventLoop::run_with), which has an example, for a service without state of
+    /// its own.
     ///
     /// # Errors
     ///
     /// As [`run_with`](EventLoop::run_with).
+    #[doc(alias = "epoll_wait")]
     pub fn run(&mut self) -> Result<(), Error> {
         self.run_with(&mut ())
     }
 
-    /// As [`turn_with`](EventLoop::turn_with), for a service without state of its own.
+    /// As [`turn_with`](EventLoop::turn_with), which has an example, for a service without state of
+    /// its own.
     ///
     /// # Errors
     ///
     /// As [`run_with`](EventLoop::run_with).
+    #[doc(alias = "epoll_wait")]
     pub fn turn(&mut self, longest: Option<Duration>) -> Result<(), Error> {
         self.turn_with(&mut (), longest)
     }

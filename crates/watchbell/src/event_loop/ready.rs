@@ -116,9 +116,35 @@ impl<'run, S> Ready<'run, S> {
     /// `operation` is non-blocking and returns `WouldBlock` when nothing is there; only that is the
     /// boundary. It may be called again after `Interrupted`.
     ///
+    /// The operation must be this source's own: the loop takes its `WouldBlock` for the source's
+    /// boundary, and cannot see if it came from another descriptor.
+    ///
     /// # Errors
     ///
-    /// Those of `operation`, except `WouldBlock` and `Interrupted`.
+    /// Those of `operation`, except `WouldBlock` and `Interrupted`. If it panics, the source is
+    /// closed and reported.
+    ///
+    /// ```
+    /// # use std::net::UdpSocket;
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop};
+    /// # let client = UdpSocket::bind("127.0.0.1:0")?;
+    /// let socket = UdpSocket::bind("127.0.0.1:0")?;
+    /// # client.send_to(b"ahoy", socket.local_addr()?)?;
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// events.add(socket, Interest::READABLE, |socket, turn| {
+    ///     let mut buf = [0; 1500];
+    ///     while let Some((len, peer)) = socket.input(|socket| socket.recv_from(&mut buf))? {
+    ///         // `None`: there is no room, and this service may lose an answer.
+    ///         socket.output(|socket| socket.send_to(&buf[..len], peer))?;
+    ///         turn.stop();
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # events.run()?;
+    /// # assert_eq!(client.recv(&mut [0; 1500])?, 4);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "EAGAIN")]
     pub fn input<T>(
         &mut self,
         operation: impl FnMut(&mut S) -> io::Result<T>,
@@ -126,11 +152,14 @@ impl<'run, S> Ready<'run, S> {
         self.step(Direction::Input, operation, |_| (0, After::More))
     }
 
-    /// Any output operation of this source; as [`input`](Ready::input).
+    /// Any output operation of this source; as [`input`](Ready::input), which has an example.
+    ///
+    /// The operation must be this source's own: the loop takes its `WouldBlock` for the source's
+    /// boundary, and cannot see if it came from another descriptor.
     ///
     /// # Errors
     ///
-    /// Those of `operation`, except `WouldBlock` and `Interrupted`.
+    /// As [`input`](Ready::input).
     pub fn output<T>(
         &mut self,
         operation: impl FnMut(&mut S) -> io::Result<T>,
@@ -236,16 +265,42 @@ impl<'run, S> Ready<'run, S> {
 }
 
 impl<S: Read> Ready<'_, S> {
-    /// Reads what is there into `buf`, or what the budget still allows of it. `Some(0)` is end of
-    /// file, and stays so.
+    /// Reads what is there into `buf`, or what the budget still allows of it, and says how many
+    /// bytes. `Some(0)` is end of file, and stays so.
     ///
     /// # Errors
     ///
-    /// Those of the source's [`Read::read`], except `WouldBlock` and `Interrupted`.
+    /// Those of the source's [`Read::read`], mostly of
+    /// [read(2)](https://man7.org/linux/man-pages/man2/read.2.html), except `WouldBlock` and
+    /// `Interrupted`.
     ///
     /// # Panics
     ///
     /// If `buf` is empty: nothing read into nothing would look like end of file.
+    ///
+    /// ```
+    /// # use std::{io::Write, os::unix::net::UnixStream};
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop};
+    /// let (mut ours, theirs) = UnixStream::pair()?;
+    /// ours.write_all(b"ahoy")?;
+    /// # drop(ours);
+    /// let mut events: EventLoop<Vec<u8>> = EventLoop::new()?;
+    /// events.add(theirs, Interest::READABLE, |stream, turn| {
+    ///     let mut buf = [0; 4096];
+    ///     while let Some(read) = stream.read(&mut buf)? {
+    ///         if read == 0 {
+    ///             turn.stop();
+    ///             return turn.close();
+    ///         }
+    ///         turn.state().extend_from_slice(&buf[..read]);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # let mut heard = Vec::new();
+    /// # events.run_with(&mut heard)?;
+    /// # assert_eq!(heard, b"ahoy");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn read(&mut self, buf: &mut [u8]) -> io::Result<Option<usize>> {
         assert!(!buf.is_empty(), "an empty buffer reads as end of file");
         if self.has_ended() {
@@ -258,14 +313,38 @@ impl<S: Read> Ready<'_, S> {
 }
 
 impl<S: Write> Ready<'_, S> {
-    /// Writes as much of `buf` as the kernel takes and the budget allows.
+    /// Writes as much of `buf` as the kernel takes and the budget allows, and says how many bytes.
     ///
     /// When less was taken than was given, or nothing (`None`), the source is run again once there
     /// is room, also if it was registered for input only.
     ///
     /// # Errors
     ///
-    /// Those of the source's [`Write::write`], except `WouldBlock` and `Interrupted`.
+    /// Those of the source's [`Write::write`], mostly of
+    /// [write(2)](https://man7.org/linux/man-pages/man2/write.2.html), except `WouldBlock` and
+    /// `Interrupted`.
+    ///
+    /// ```
+    /// # use std::{io::Read, os::unix::net::UnixStream};
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop};
+    /// let (mut ours, theirs) = UnixStream::pair()?;
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// let mut left: &[u8] = b"ahoy";
+    /// events.add(theirs, Interest::WRITABLE, move |stream, turn| {
+    ///     while !left.is_empty() {
+    ///         // `None`: what is left waits in `left` for the next run.
+    ///         let Some(written) = stream.write(left)? else { return Ok(()) };
+    ///         left = &left[written..];
+    ///     }
+    ///     turn.stop();
+    ///     turn.close()
+    /// })?;
+    /// events.run()?;
+    /// # let mut heard = Vec::new();
+    /// # ours.read_to_end(&mut heard)?;
+    /// # assert_eq!(heard, b"ahoy");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn write(&mut self, buf: &[u8]) -> io::Result<Option<usize>> {
         if buf.is_empty() {
             return Ok(Some(0));

@@ -31,7 +31,28 @@ macro_rules! registrations {
             /// blocking and the loop was told to refuse that,
             /// [`Error::Os`](crate::Error::Os) with the errors of
             /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
+            ///
+            /// ```
+            /// # use std::{io::Write, os::unix::net::UnixStream};
+            /// # use watchbell::{epoll::Interest, event_loop::EventLoop};
+            /// let (mut ours, theirs) = UnixStream::pair()?;
+            /// ours.write_all(b"ahoy")?;
+            /// let mut events: EventLoop<Vec<u8>> = EventLoop::new()?;
+            /// events.add(theirs, Interest::READABLE, |stream, turn| {
+            ///     let mut buf = [0; 4096];
+            ///     while let Some(read) = stream.read(&mut buf)? {
+            ///         turn.state().extend_from_slice(&buf[..read]);
+            ///     }
+            ///     Ok(())
+            /// })?;
+            /// let mut heard = Vec::new();
+            /// events.turn_with(&mut heard, None)?;
+            /// assert_eq!(heard, b"ahoy");
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
+            #[doc(alias = "epoll_ctl")]
             #[doc(alias = "EPOLL_CTL_ADD")]
+            #[doc(alias = "EPOLLET")]
             pub fn add<S, F>(
                 &mut self,
                 source: S,
@@ -51,6 +72,25 @@ macro_rules! registrations {
             /// # Errors
             ///
             /// As [`add`](Self::add).
+            ///
+            /// ```
+            /// # use std::io::Result;
+            /// # use watchbell::{epoll::Interest, eventfd::Counter};
+            /// use watchbell::event_loop::{EventLoop, Handler, Ready, Turn};
+            ///
+            /// struct Sum(u64);
+            /// impl Handler<Counter> for Sum {
+            ///     fn ready(&mut self, done: &mut Ready<Counter>, turn: &mut Turn) -> Result<()> {
+            ///         self.0 += done.take()?.unwrap_or(0);
+            ///         if self.0 >= 7 { turn.close() } else { Ok(()) }
+            ///     }
+            /// }
+            /// let mut events: EventLoop = EventLoop::new()?;
+            /// events.add_handler(Counter::new(7)?, Interest::READABLE, Sum(0))?;
+            /// events.turn(None)?;
+            /// assert!(events.is_empty());
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
             pub fn add_handler<S, H>(
                 &mut self,
                 source: S,
@@ -73,6 +113,27 @@ macro_rules! registrations {
             /// # Errors
             ///
             /// As [`add`](Self::add).
+            ///
+            /// ```
+            /// # use std::{io::{Read, Write}, os::unix::net::UnixStream};
+            /// # use watchbell::{epoll::Interest, event_loop::EventLoop};
+            /// let (mut ours, theirs) = UnixStream::pair()?;
+            /// ours.write_all(b"ahoy")?;
+            /// let mut events: EventLoop<u32> = EventLoop::new()?;
+            /// events.add_level(theirs, Interest::READABLE, |stream, turn| {
+            ///     // As another library may: one byte, and the rest is left.
+            ///     if stream.input(|stream| stream.read(&mut [0]))?.is_some() {
+            ///         *turn.state() += 1;
+            ///     }
+            ///     Ok(())
+            /// })?;
+            /// let mut bytes = 0;
+            /// while bytes < 4 {
+            ///     events.turn_with(&mut bytes, None)?;
+            /// }
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
+            #[doc(alias = "epoll_ctl")]
             pub fn add_level<S, F>(
                 &mut self,
                 source: S,
@@ -95,6 +156,24 @@ macro_rules! registrations {
             /// # Errors
             ///
             /// As [`add`](Self::add).
+            ///
+            /// ```
+            /// # use std::{net::{TcpListener, TcpStream}, sync::Arc};
+            /// # use watchbell::event_loop::EventLoop;
+            /// let listener = Arc::new(TcpListener::bind("127.0.0.1:0")?);
+            /// let _client = TcpStream::connect(listener.local_addr()?)?;
+            /// // Each worker's loop takes in its own clone of the `Arc`.
+            /// let mut events: EventLoop = EventLoop::new()?;
+            /// events.add_exclusive(Arc::clone(&listener), |listener, turn| {
+            ///     while let Some((_stream, _peer)) = listener.accept()? {
+            ///         turn.stop();
+            ///     }
+            ///     Ok(())
+            /// })?;
+            /// events.run()?;
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
+            #[doc(alias = "epoll_ctl")]
             #[doc(alias = "EPOLLEXCLUSIVE")]
             pub fn add_exclusive<S, F>(
                 &mut self,
@@ -113,7 +192,19 @@ macro_rules! registrations {
             ///
             /// # Errors
             ///
-            /// As [`add`](Self::add).
+            /// As [`add`](Self::add), except [`Error::Blocking`](crate::Error::Blocking).
+            ///
+            /// ```
+            /// # use watchbell::{epoll::Interest, event_loop::EventLoop, eventfd::Counter};
+            /// let mut events: EventLoop = EventLoop::new()?;
+            /// events.watch(Counter::new(3)?, Interest::READABLE, |counter, turn| {
+            ///     assert_eq!(counter.take()?, Some(3));
+            ///     turn.stop();
+            ///     Ok(())
+            /// })?;
+            /// events.run()?;
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
             pub fn watch<S, F>(
                 &mut self,
                 source: S,
@@ -133,7 +224,8 @@ macro_rules! registrations {
             ///
             /// # Errors
             ///
-            /// As [`add`](Self::add).
+            /// As [`watch`](Self::watch), which has an example.
+            #[doc(alias = "EPOLLEXCLUSIVE")]
             pub fn watch_exclusive<S, F>(
                 &mut self,
                 source: S,
@@ -159,7 +251,23 @@ macro_rules! registrations {
             ///
             /// # Errors
             ///
-            /// As [`add`](Self::add).
+            /// As [`watch`](Self::watch).
+            ///
+            /// ```
+            /// # use watchbell::{doorbell::doorbell, event_loop::EventLoop};
+            /// let (bell, queue) = doorbell::<u32>(8)?;
+            /// let mut events: EventLoop<u32> = EventLoop::new()?;
+            /// events.serve(queue, |item, turn| {
+            ///     *turn.state() += item;
+            ///     Ok(())
+            /// })?;
+            /// bell.push(3)?;
+            /// bell.push(4)?;
+            /// let mut sum = 0;
+            /// events.turn_with(&mut sum, None)?;
+            /// assert_eq!(sum, 7);
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
             pub fn serve<T, F>(
                 &mut self,
                 queue: Queue<T, K>,
@@ -172,11 +280,12 @@ macro_rules! registrations {
                 self.core.insert_queue(queue, handler)
             }
 
-            /// As [`serve`](Self::serve), for a handler that is a type of its own.
+            /// As [`serve`](Self::serve), for a handler that is a type of its own:
+            /// [`QueueHandler`] has an example.
             ///
             /// # Errors
             ///
-            /// As [`add`](Self::add).
+            /// As [`watch`](Self::watch).
             pub fn serve_handler<T, H>(
                 &mut self,
                 queue: Queue<T, K>,
@@ -190,11 +299,11 @@ macro_rules! registrations {
             }
 
             /// A handle by which other threads run code on this loop: at most `capacity` calls
-            /// wait.
+            /// wait. [`Remote`] has an example.
             ///
             /// # Errors
             ///
-            /// As [`doorbell`](crate::doorbell::doorbell) and [`add`](Self::add).
+            /// As [`doorbell`](crate::doorbell::doorbell) and [`watch`](Self::watch).
             pub fn remote(&mut self, capacity: usize) -> io::Result<Remote<D, K>>
             where
                 D: 'static,
@@ -270,7 +379,21 @@ macro_rules! registrations {
             }
 
             /// Calls `timer` once, at the end of the first turn that ends at `due` or later: never
-            /// early.
+            /// early. An error or a panic of `timer` is reported.
+            ///
+            /// ```
+            /// # use std::time::{Duration, Instant};
+            /// # use watchbell::event_loop::EventLoop;
+            /// let mut events: EventLoop = EventLoop::new()?;
+            /// let due = Instant::now() + Duration::from_millis(2);
+            /// events.at(due, |turn| {
+            ///     turn.stop();
+            ///     Ok(())
+            /// });
+            /// events.run()?;
+            /// assert!(Instant::now() >= due);
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
             pub fn at<F>(&mut self, due: Instant, timer: F) -> TimerId
             where
                 F: FnOnce(&mut Turn<'_, D, K>) -> io::Result<()> + 'static,
@@ -278,7 +401,7 @@ macro_rules! registrations {
                 self.core.set_timer(due, Due::Call(Box::new(timer)))
             }
 
-            /// As [`at`](Self::at), `delay` from now.
+            /// As [`at`](Self::at), which has an example, `delay` from now.
             pub fn after<F>(&mut self, delay: Duration, timer: F) -> TimerId
             where
                 F: FnOnce(&mut Turn<'_, D, K>) -> io::Result<()> + 'static,
@@ -291,7 +414,9 @@ macro_rules! registrations {
                 self.core.timers.cancel(timer)
             }
 
-            /// The kernel's monotonic clock.
+            /// The kernel's monotonic clock
+            /// ([clock_gettime(2)](https://man7.org/linux/man-pages/man2/clock_gettime.2.html)).
+            #[doc(alias = "CLOCK_MONOTONIC")]
             pub fn now(&self) -> Instant {
                 self.core.now()
             }

@@ -40,11 +40,12 @@ impl<D, K: Kernel> Remote<D, K> {
     }
 
     /// Has `task` run on the loop, in one of its next turns, in the order of the posts. Its error
-    /// or panic is reported there.
+    /// or panic is reported there. [`Remote`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`Doorbell::push`]; the task comes back.
+    /// As [`Doorbell::push`]: [`PushError::Full`] and [`PushError::Closed`] hand the task back.
+    #[doc(alias = "eventfd_write")]
     pub fn post<F>(&self, task: F) -> Result<(), PushError<Task<D, K>>>
     where
         F: FnOnce(&mut Turn<'_, D, K>) -> io::Result<()> + Send + 'static,
@@ -53,6 +54,16 @@ impl<D, K: Kernel> Remote<D, K> {
     }
 
     /// The doorbell behind it, to wait for room or to look at the ledger.
+    ///
+    /// ```
+    /// # use watchbell::event_loop::EventLoop;
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// let remote = events.remote(16)?;
+    /// remote.doorbell().push_wait(Box::new(|_turn| Ok(())))?;
+    /// events.turn(None)?;
+    /// assert_eq!(remote.doorbell().ledger().processed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn doorbell(&self) -> &Doorbell<Task<D, K>, K> {
         &self.bell
     }

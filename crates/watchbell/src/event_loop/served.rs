@@ -18,6 +18,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 ///
 /// Closures are handlers of items too; [`EventLoop::serve`](super::EventLoop::serve) takes those
 /// and [`EventLoop::serve_handler`](super::EventLoop::serve_handler) takes these.
+///
+/// ```
+/// # use std::io;
+/// # use watchbell::doorbell::doorbell;
+/// use watchbell::event_loop::{EventLoop, QueueHandler, Turn};
+///
+/// struct Sum(u32);
+/// impl QueueHandler<u32> for Sum {
+///     fn item(&mut self, item: u32, _turn: &mut Turn) -> io::Result<()> {
+///         self.0 += item;
+///         Ok(())
+///     }
+///     fn closed(&mut self, turn: &mut Turn) -> io::Result<()> {
+///         assert_eq!(self.0, 7);
+///         turn.stop();
+///         turn.close()
+///     }
+/// }
+/// let (bell, queue) = doorbell(8)?;
+/// let mut events: EventLoop = EventLoop::new()?;
+/// events.serve_handler(queue, Sum(0))?;
+/// bell.push(3)?;
+/// bell.push(4)?;
+/// bell.close();
+/// events.run()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait QueueHandler<T, D = (), K: Kernel = Linux> {
     /// An item has come.
     ///
@@ -32,7 +59,7 @@ pub trait QueueHandler<T, D = (), K: Kernel = Linux> {
     ///
     /// # Errors
     ///
-    /// They are reported.
+    /// Whatever went wrong at the end. The failure is reported, and so is a panic; the queue stays.
     fn closed(&mut self, turn: &mut Turn<'_, D, K>) -> io::Result<()> {
         let _ = turn;
         Ok(())

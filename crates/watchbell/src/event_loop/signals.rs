@@ -44,7 +44,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches the signals of these numbers.
+    /// Catches the signals of these numbers. [`Signals`] has an example.
     ///
     /// # Errors
     ///
@@ -52,6 +52,7 @@ impl Signals {
     /// `SIGILL`, `SIGFPE`, `SIGSEGV`) or does not exist; otherwise those of
     /// [socketpair(2)](https://man7.org/linux/man-pages/man2/socketpair.2.html) and
     /// [sigaction(2)](https://man7.org/linux/man-pages/man2/sigaction.2.html).
+    #[doc(alias = "sigaction")]
     pub fn new(signals: &[i32]) -> io::Result<Signals> {
         // signal-hook keeps a slot for each number that a signal can have, and trusts its caller.
         let can_be = |signal: &i32| (1..=HIGHEST).contains(signal) && !FORBIDDEN.contains(signal);
@@ -75,11 +76,12 @@ impl Signals {
 }
 
 impl Ready<'_, Signals> {
-    /// The next signal that has arrived. `None`: there is no more in this turn.
+    /// The number of the next signal that has arrived. `None`: there is no more in this turn.
+    /// [`Signals`] has an example.
     ///
     /// # Errors
     ///
-    /// None.
+    /// It never fails; the result is for `?`-less returns.
     pub fn next_signal(&mut self) -> io::Result<Option<i32>> {
         self.step(Direction::Input, Signals::fetch, |_| (0, After::More))
     }

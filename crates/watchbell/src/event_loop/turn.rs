@@ -46,7 +46,16 @@ impl<'run, D, K: Kernel> Turn<'run, D, K> {
     ///
     /// # Errors
     ///
-    /// None.
+    /// It never fails; the result is for `?`-less returns.
+    ///
+    /// ```
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop, eventfd::Counter};
+    /// let mut events: EventLoop = EventLoop::new()?;
+    /// events.add(Counter::new(1)?, Interest::READABLE, |_counter, turn| turn.close())?;
+    /// events.turn(None)?;
+    /// assert!(events.is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn close(&mut self) -> io::Result<()> {
         if let Some(token) = self.current {
             self.core.remove(token);

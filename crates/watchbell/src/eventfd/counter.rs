@@ -83,7 +83,9 @@ impl Counter<Linux> {
     ///
     /// # Errors
     ///
-    /// [`AdoptError`] hands the descriptor back and says what is wrong with it.
+    /// [`AdoptError`] hands the descriptor back and says what is wrong with it, or has the errors
+    /// of reading `/proc` and of
+    /// [fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html).
     ///
     /// ```
     /// use watchbell::eventfd::{Adopt, AdoptRefusal, Counter, Semaphore};
@@ -110,7 +112,8 @@ impl<K: Kernel> Counter<K> {
     ///
     /// # Errors
     ///
-    /// As [`Counter::new`].
+    /// As [`Counter::new`], which has an example.
+    #[doc(alias = "eventfd2")]
     pub fn on(kernel: K, initval: u32) -> io::Result<Counter<K>> {
         let object = Object::create(kernel, initval, EventfdFlags::empty())?;
         Ok(Counter { object })
@@ -120,7 +123,7 @@ impl<K: Kernel> Counter<K> {
     ///
     /// # Errors
     ///
-    /// As [`Counter::adopt`].
+    /// As [`Counter::adopt`], which has an example.
     pub fn adopt_on(kernel: K, fd: K::Fd, policy: Adopt) -> Result<Counter<K>, AdoptError<K::Fd>> {
         let object = Object::adopt(kernel, fd, EventfdMode::Drain, policy)?;
         Ok(Counter { object })
@@ -133,7 +136,9 @@ impl<K: Kernel> Counter<K> {
     ///
     /// [`NotAdmitted`], with [`Refusal::Full`](super::Refusal::Full) where the count would pass
     /// [`MAX_COUNT`](super::MAX_COUNT), and [`Refusal::TooMany`](super::Refusal::TooMany) where `n`
-    /// alone does. Nothing has been added then.
+    /// alone does, or with the errors of
+    /// [write(2)](https://man7.org/linux/man-pages/man2/write.2.html), of which no other is
+    /// expected. Nothing has been added then.
     ///
     /// # Panics
     ///
@@ -278,6 +283,7 @@ impl<K: Kernel> Counter<K> {
     /// })?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[doc(alias = "eventfd_read")]
     pub fn take(&self) -> io::Result<u64> {
         self.object.read_wait()
     }

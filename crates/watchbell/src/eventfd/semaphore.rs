@@ -92,7 +92,9 @@ impl Semaphore<Linux> {
     ///
     /// # Errors
     ///
-    /// [`AdoptError`] hands the descriptor back and says what is wrong with it.
+    /// [`AdoptError`] hands the descriptor back and says what is wrong with it, or has the errors
+    /// of reading `/proc` and of
+    /// [fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html).
     ///
     /// ```
     /// use watchbell::eventfd::{Adopt, AdoptRefusal, Semaphore};
@@ -121,7 +123,8 @@ impl<K: Kernel> Semaphore<K> {
     ///
     /// # Errors
     ///
-    /// As [`Semaphore::new`].
+    /// As [`Semaphore::new`], which has an example.
+    #[doc(alias = "eventfd2")]
     pub fn on(kernel: K, value: u32) -> io::Result<Semaphore<K>> {
         let object = Object::create(kernel, value, EventfdFlags::SEMAPHORE)?;
         Ok(Semaphore { object })
@@ -131,7 +134,7 @@ impl<K: Kernel> Semaphore<K> {
     ///
     /// # Errors
     ///
-    /// As [`Semaphore::adopt`].
+    /// As [`Semaphore::adopt`], which has an example.
     pub fn adopt_on(
         kernel: K,
         fd: K::Fd,
@@ -148,8 +151,9 @@ impl<K: Kernel> Semaphore<K> {
     ///
     /// [`NotAdmitted`], with [`Refusal::Full`](super::Refusal::Full) where the value would pass
     /// [`MAX_COUNT`](super::MAX_COUNT) (sem_post(3): `EOVERFLOW`), and
-    /// [`Refusal::TooMany`](super::Refusal::TooMany) where `units` alone do. Nothing has been
-    /// posted then.
+    /// [`Refusal::TooMany`](super::Refusal::TooMany) where `units` alone do, or with the errors of
+    /// [write(2)](https://man7.org/linux/man-pages/man2/write.2.html), of which no other is
+    /// expected. Nothing has been posted then.
     ///
     /// # Panics
     ///
