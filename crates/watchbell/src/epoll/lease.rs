@@ -102,8 +102,8 @@ impl<S, K: Kernel> Lease<S, K> {
     /// [`Error::Forked`](crate::Error::Forked) in a forked child,
     /// [`Error::Closed`](crate::Error::Closed) if the set was dropped, or
     /// [`Error::Os`](crate::Error::Os) with the errors of
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html). None of the latter is
-    /// expected of a source whose descriptor is still the one that was added.
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html). None of the latter
+    /// is expected of a source whose descriptor is still the one that was added.
     ///
     /// The [type](Lease) has the example.
     #[doc(alias = "EPOLL_CTL_MOD")]
@@ -161,8 +161,8 @@ impl<S, K: Kernel> Lease<S, K> {
     ///
     /// The lease comes back in [`Rejected`], with the errors of [`Leases::add`], from
     /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html);
-    /// [`Error::Closed`](crate::Error::Closed) if the other set was dropped. That it could not leave
-    /// this set's interest list is no error, and counted by [`Leases::ghosts`].
+    /// [`Error::Closed`](crate::Error::Closed) if the other set was dropped. That it could not
+    /// leave this set's interest list is no error, and counted by [`Leases::ghosts`].
     ///
     /// # Example
     ///

@@ -145,8 +145,8 @@ impl<S, K: Kernel> Leases<S, K> {
     /// # Errors
     ///
     /// [`Error::Forked`] in a forked child. That
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html) could not remove it is
-    /// none, and counted by [`ghosts`](Leases::ghosts).
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html) could not remove it
+    /// is none, and counted by [`ghosts`](Leases::ghosts).
     ///
     /// ```
     /// # use std::os::unix::net::UnixStream;
@@ -174,8 +174,8 @@ impl<S, K: Kernel> Leases<S, K> {
     ///
     /// A waiter of an empty set sleeps too, since a source may still be added; and dropping the set
     /// is not possible while it is being waited on. To end the waiters, put a source of your own
-    /// into the set, such as an eventfd (`S` is then an enum of both). Its event goes to one waiter,
-    /// who gives it back for the next and leaves:
+    /// into the set, such as an eventfd (`S` is then an enum of both). Its event goes to one
+    /// waiter, who gives it back for the next and leaves:
     ///
     /// ```
     /// # use watchbell::epoll::{Interest, Leases};

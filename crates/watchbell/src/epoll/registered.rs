@@ -170,8 +170,8 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
     /// # Errors
     ///
     /// [`Error::Forked`] in a forked child; [`Error::Os`] with the errors of
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html): `ENOENT` or `EBADF` if
-    /// the source has another descriptor now or none, `ENOMEM`.
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html): `ENOENT` or `EBADF`
+    /// if the source has another descriptor now or none, `ENOMEM`.
     ///
     /// # Example
     ///

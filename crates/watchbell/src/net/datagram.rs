@@ -54,8 +54,8 @@ impl Datagram<Linux> {
     /// # Errors
     ///
     /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
-    /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html), `EADDRINUSE` and `EACCES` among
-    /// them. The [type](Datagram) has the example.
+    /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html), `EADDRINUSE` and `EACCES`
+    /// among them. The [type](Datagram) has the example.
     #[doc(alias = "SOCK_DGRAM")]
     pub fn bind(address: &Address) -> io::Result<Datagram<Linux>> {
         Datagram::bind_on(Linux, address)
@@ -90,8 +90,8 @@ impl<K: Sockets> Datagram<K> {
     ///
     /// # Errors
     ///
-    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html); `WouldBlock` if none
-    /// is there.
+    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html); `WouldBlock` if
+    /// none is there.
     ///
     /// # Example
     ///
@@ -119,8 +119,9 @@ impl<K: Sockets> Datagram<K> {
     ///
     /// # Errors
     ///
-    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if there
-    /// is no room, `EMSGSIZE` if it is too long. [`recv_from`](Datagram::recv_from) has the example.
+    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if
+    /// there is no room, `EMSGSIZE` if it is too long. [`recv_from`](Datagram::recv_from) has the
+    /// example.
     #[doc(alias = "sendto")]
     pub fn send_to(&self, buf: &[u8], to: &Address) -> io::Result<usize> {
         self.kernel.send_to(K::borrow(&self.fd), buf, to)
@@ -132,8 +133,8 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
     ///
     /// # Errors
     ///
-    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html), except `WouldBlock`.
-    /// The [type](Datagram) has the example.
+    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html), except
+    /// `WouldBlock`. The [type](Datagram) has the example.
     #[doc(alias = "recvfrom")]
     pub fn recv_from(&mut self, buf: &mut [u8]) -> io::Result<Option<Incoming>> {
         let incoming = self.step(
@@ -156,8 +157,8 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
     ///
     /// # Errors
     ///
-    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html), except `WouldBlock`:
-    /// `EMSGSIZE` if it is too long. The [type](Datagram) has the example.
+    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html), except
+    /// `WouldBlock`: `EMSGSIZE` if it is too long. The [type](Datagram) has the example.
     #[doc(alias = "sendto")]
     pub fn send_to(&mut self, buf: &[u8], to: &Address) -> io::Result<Option<usize>> {
         self.step(Direction::Output, |socket| socket.send_to(buf, to), |sent| (*sent, After::More))

@@ -74,8 +74,8 @@ impl<K: Sockets> Listener<K> {
     ///
     /// # Errors
     ///
-    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`
-    /// for another kind of descriptor; those of
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html):
+    /// `ENOTSOCK` for another kind of descriptor; those of
     /// [fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html) and
     /// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html), of which none is
     /// expected. That the socket does not listen is found by the first accept(2): `EINVAL`.

@@ -23,9 +23,9 @@ use std::mem;
 ///
 /// - [`send`](crate::event_loop::Ready::send) is for a source that answers. It holds *its own*
 ///   input: it is the one that writes the queue out, too.
-/// - [`forward`](crate::event_loop::Ready::forward) is for a relay. It holds the input of the source
-///   *that calls it*, which brings the bytes. The input of the connection that writes them out goes
-///   on, for it fills another queue.
+/// - [`forward`](crate::event_loop::Ready::forward) is for a relay. It holds the input of the
+///   source *that calls it*, which brings the bytes. The input of the connection that writes them
+///   out goes on, for it fills another queue.
 ///
 /// A source is held from its first call that leaves the queue at its high-water mark or above. All
 /// that are held are let go by the [`flush`](crate::event_loop::Ready::flush) that leaves the queue

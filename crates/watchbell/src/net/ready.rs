@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, IoSlice};
 
 impl<S: Socket> Ready<'_, S> {
     /// Reads what is there into `buf`, or what the budget still allows of it, and returns how many
-    /// bytes that was. `Some(0)` is end of file, and stays so; the output may still be open. `None`:
-    /// there is no more in this turn, or input is paused or held.
+    /// bytes that was. `Some(0)` is end of file, and stays so; the output may still be open.
+    /// `None`: there is no more in this turn, or input is paused or held.
     ///
     /// When the kernel says that nothing is left, input waits for the next edge with no further
     /// call. If a hang-up or the peer's half-close was told, that is not the end of the matter, and
@@ -115,8 +115,8 @@ impl<S: Socket> Ready<'_, S> {
     /// # Errors
     ///
     /// Those of [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html) and
-    /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html). [`send`](Ready::send) has
-    /// the example.
+    /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html). [`send`](Ready::send)
+    /// has the example.
     #[doc(alias = "sendmsg")]
     #[doc(alias = "SHUT_WR")]
     pub fn flush(&mut self, output: &mut Output) -> io::Result<bool> {
@@ -202,8 +202,8 @@ impl<S> Ready<'_, S> {
     /// Queues `bytes`, which this source has brought, for the connection that `output` belongs to:
     /// one half of a relay. That connection is run to write them out, by [`flush`](Ready::flush).
     /// (One that has not yet sent or flushed anything cannot be told: register it for
-    /// [`WRITABLE`](crate::epoll::Interest::WRITABLE) as well, so that it has a first run of its own,
-    /// or [wake](crate::event_loop::Turn::wake) it.)
+    /// [`WRITABLE`](crate::epoll::Interest::WRITABLE) as well, so that it has a first run of its
+    /// own, or [wake](crate::event_loop::Turn::wake) it.)
     ///
     /// At the queue's high-water mark the input of *this* source is held, which fills it, until the
     /// other has written it down to the low one. The other's input is left alone: it fills another

@@ -86,8 +86,8 @@ impl<K: Sockets> Stream<K> {
     ///
     /// # Errors
     ///
-    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`
-    /// for another kind of descriptor; those of
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html):
+    /// `ENOTSOCK` for another kind of descriptor; those of
     /// [fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html) and
     /// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html), of which none is
     /// expected. [`peer_address`](Stream::peer_address) has the example.
@@ -145,9 +145,9 @@ impl<K: Sockets> Stream<K> {
     ///
     /// # Errors
     ///
-    /// Those of [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if there
-    /// is no room, `EPIPE` or `ECONNRESET` if the peer has gone. [`recv`](Stream::recv) has the
-    /// example.
+    /// Those of [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if
+    /// there is no room, `EPIPE` or `ECONNRESET` if the peer has gone. [`recv`](Stream::recv) has
+    /// the example.
     #[doc(alias = "sendmsg")]
     pub fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         self.kernel.send(K::borrow(&self.fd), bufs)
@@ -193,8 +193,8 @@ impl<K: Sockets> Stream<K> {
     ///
     /// # Errors
     ///
-    /// Those of [getpeername(2)](https://man7.org/linux/man-pages/man2/getpeername.2.html): `ENOTCONN`
-    /// while a connection is in progress.
+    /// Those of [getpeername(2)](https://man7.org/linux/man-pages/man2/getpeername.2.html):
+    /// `ENOTCONN` while a connection is in progress.
     ///
     /// # Example
     ///

@@ -29,7 +29,7 @@
 //!   deadline, and is reset then, unless descriptors come free before.
 //! - A listener that was given by [`Builder::shared_listener`] closes only with its last
 //!   [`Arc`](crate::sync::Arc). While somebody else holds one, connections that arrive wait in its
-//!   backlog, and nobody accepts them.
+//!   backlog, and no worker accepts them.
 //!
 //! # What it does not do yet
 //!

@@ -73,8 +73,8 @@ impl<K: Sockets> Workers<K> {
     }
 
     /// Waits for every worker to end, which they do when they are told to
-    /// ([`drain`](Control::drain), [`close`](Control::close)). A worker that failed or panicked says
-    /// so in its report. [`Builder::start`] has the example.
+    /// ([`drain`](Control::drain), [`close`](Control::close)). A worker that failed or panicked
+    /// says so in its report. [`Builder::start`] has the example.
     pub fn join(mut self) -> Report {
         self.join_threads()
     }
@@ -115,7 +115,7 @@ impl<K: Sockets> Builder<K> {
 
     /// Adds a listener that somebody else watches as well, such as an ordinary observer. It closes
     /// only with its last [`Arc`]: as long as another is held, what arrives after a drain's last
-    /// look waits in its backlog, and nobody accepts it.
+    /// look waits in its backlog for whoever holds it to accept.
     pub fn shared_listener(mut self, listener: Arc<Listener<K>>) -> Self {
         self.listeners.push(listener);
         self
@@ -150,8 +150,8 @@ impl<K: Sockets> Builder<K> {
     /// # Errors
     ///
     /// Those of [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html), of starting a
-    /// thread ([pthread_create(3)](https://man7.org/linux/man-pages/man3/pthread_create.3.html)), and
-    /// of making and filling a loop
+    /// thread ([pthread_create(3)](https://man7.org/linux/man-pages/man3/pthread_create.3.html)),
+    /// and of making and filling a loop
     /// ([epoll_create1(2)](https://man7.org/linux/man-pages/man2/epoll_create.2.html),
     /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html)). Workers that had
     /// started are ended again.
