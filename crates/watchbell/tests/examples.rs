@@ -48,6 +48,11 @@ fn semaphore() {
 }
 
 #[test]
+fn relay() {
+    assert_eq!(last_line("relay"), "relayed=100000");
+}
+
+#[test]
 fn echo() {
     watchdog(|| {
         let mut command = Command::new(built("echo"));

@@ -132,8 +132,26 @@ impl<K: Kernel> Epoll<K> {
     ///
     /// # Errors
     ///
-    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one. `EINVAL`: the target
-    /// is an epoll instance after all.
+    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one.
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html) adds `EINVAL`: the
+    /// target is an epoll instance after all.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::net::{TcpListener, TcpStream};
+    /// # use watchbell::epoll::{Epoll, Events, ExclusiveInterest, Trigger};
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// listener.set_nonblocking(true)?;
+    /// let (one, other) = (Epoll::new()?, Epoll::new()?);
+    /// let _one = one.exclusive(&listener, ExclusiveInterest::Readable, Trigger::Level)?;
+    /// let _client = TcpStream::connect(listener.local_addr()?)?;
+    /// let _other = other.exclusive(&listener, ExclusiveInterest::Readable, Trigger::Level)?;
+    /// let mut events = Events::with_capacity(16);
+    /// other.wait(&mut events, None)?;
+    /// assert!(listener.accept().is_ok());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "EPOLLEXCLUSIVE")]
     pub fn exclusive<S: Source<K> + ExclusiveTarget>(
         &self,

@@ -102,8 +102,10 @@ impl<S, K: Kernel> Lease<S, K> {
     /// [`Error::Forked`](crate::Error::Forked) in a forked child,
     /// [`Error::Closed`](crate::Error::Closed) if the set was dropped, or
     /// [`Error::Os`](crate::Error::Os) with the errors of
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html). None of the latter is
-    /// expected of a source whose descriptor is still the one that was added.
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html). None of the latter
+    /// is expected of a source whose descriptor is still the one that was added.
+    ///
+    /// The [type](Lease) has the example.
     #[doc(alias = "EPOLL_CTL_MOD")]
     pub fn rearm(self) -> Result<(), Rejected<Lease<S, K>>> {
         let interest = self.interest;
@@ -137,6 +139,7 @@ impl<S, K: Kernel> Lease<S, K> {
     /// drop(lease.close());
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[doc(alias = "EPOLL_CTL_MOD")]
     pub fn rearm_with(mut self, interest: Interest) -> Result<(), Rejected<Lease<S, K>>> {
         if let Err(error) = self.home.instance.check_owner() {
             return Err(Rejected { source: self, error });
@@ -156,7 +159,10 @@ impl<S, K: Kernel> Lease<S, K> {
     ///
     /// # Errors
     ///
-    /// The lease comes back in [`Rejected`], with the errors of [`Leases::add`].
+    /// The lease comes back in [`Rejected`], with the errors of [`Leases::add`], from
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html);
+    /// [`Error::Closed`](crate::Error::Closed) if the other set was dropped. That it could not
+    /// leave this set's interest list is no error, and counted by [`Leases::ghosts`].
     ///
     /// # Example
     ///
@@ -174,6 +180,7 @@ impl<S, K: Kernel> Lease<S, K> {
     /// # drop(lease.close());
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[doc(alias = "EPOLL_CTL_ADD")]
     pub fn transfer(mut self, other: &Leases<S, K>) -> Result<Token, Rejected<Lease<S, K>>> {
         let other = other.shared();
         if Arc::ptr_eq(&self.home, other) {

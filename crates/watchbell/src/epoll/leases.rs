@@ -90,7 +90,8 @@ impl<S: Source<Linux>> Leases<S, Linux> {
     ///
     /// # Errors
     ///
-    /// As [`Epoll::new`](super::Epoll::new).
+    /// As [`Epoll::new`](super::Epoll::new). The [type](Leases) has the example.
+    #[doc(alias = "epoll_create1")]
     pub fn new() -> io::Result<Leases<S, Linux>> {
         Leases::on(Linux)
     }
@@ -101,7 +102,8 @@ impl<S: Source<K>, K: Kernel> Leases<S, K> {
     ///
     /// # Errors
     ///
-    /// As [`Epoll::new`](super::Epoll::new).
+    /// As [`Epoll::new`](super::Epoll::new), which has an example on another kernel.
+    #[doc(alias = "epoll_create1")]
     pub fn on(kernel: K) -> io::Result<Leases<S, K>> {
         let shared = Shared {
             instance: Instance::on(kernel)?,
@@ -124,7 +126,8 @@ impl<S, K: Kernel> Leases<S, K> {
     ///
     /// The source comes back in [`Rejected`], with [`Error::Forked`] in a forked child, or
     /// [`Error::Os`] with the errors of
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html), as
+    /// [`Epoll::level`](super::Epoll::level) has them. The [type](Leases) has the example.
     #[doc(alias = "EPOLL_CTL_ADD")]
     pub fn add(&self, source: S, interest: Interest) -> Result<Token, Rejected<S>> {
         match self.shared.instance.check_owner() {
@@ -141,7 +144,19 @@ impl<S, K: Kernel> Leases<S, K> {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a forked child.
+    /// [`Error::Forked`] in a forked child. That
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html) could not remove it
+    /// is none, and counted by [`ghosts`](Leases::ghosts).
+    ///
+    /// ```
+    /// # use std::os::unix::net::UnixStream;
+    /// # use watchbell::epoll::{Interest, Leases};
+    /// let leases = Leases::new()?;
+    /// let idle = leases.add(UnixStream::pair()?.0, Interest::NONE)?;
+    /// assert!(leases.take(idle)?.is_some());
+    /// assert!(leases.take(idle)?.is_none());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "EPOLL_CTL_DEL")]
     pub fn take(&self, token: Token) -> Result<Option<S>, Error> {
         self.shared.instance.check_owner()?;
@@ -156,6 +171,23 @@ impl<S, K: Kernel> Leases<S, K> {
     ///
     /// Of several threads that wait here, one is given each event. An interrupted wait (`EINTR`)
     /// goes on with what is left of its time-out, which never ends early.
+    ///
+    /// A waiter of an empty set sleeps too, since a source may still be added; and dropping the set
+    /// is not possible while it is being waited on. To end the waiters, put a source of your own
+    /// into the set, such as an eventfd (`S` is then an enum of both). Its event goes to one
+    /// waiter, who gives it back for the next and leaves:
+    ///
+    /// ```
+    /// # use watchbell::epoll::{Interest, Leases};
+    /// # use watchbell::eventfd::Counter;
+    /// let (leases, end) = (Leases::new()?, Counter::new(1)?); // never taken: it stays readable
+    /// let waiter = || leases.wait(None).unwrap().unwrap().rearm().unwrap();
+    /// std::thread::scope(|scope| {
+    ///     let _waiters = [scope.spawn(waiter), scope.spawn(waiter)];
+    ///     leases.add(end, Interest::READABLE).map(drop)
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -118,6 +118,9 @@ impl Epoll<Linux> {
     ///
     /// Those of [epoll_create1(2)](https://man7.org/linux/man-pages/man2/epoll_create.2.html):
     /// `EMFILE`, `ENFILE`, `ENOMEM`.
+    ///
+    /// The [type](Epoll) has the example.
+    #[doc(alias = "epoll_create1")]
     pub fn new() -> io::Result<Epoll<Linux>> {
         Epoll::on(Linux)
     }
@@ -129,6 +132,19 @@ impl<K: Kernel> Epoll<K> {
     /// # Errors
     ///
     /// As [`Epoll::new`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use watchbell::epoll::Epoll;
+    /// use watchbell::kernel::{Call, Counting, Linux};
+    ///
+    /// let kernel = Counting::new(Linux);
+    /// let _epoll = Epoll::on(kernel.clone())?;
+    /// assert_eq!(kernel.calls(Call::EpollCreate), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "epoll_create1")]
     pub fn on(kernel: K) -> io::Result<Epoll<K>> {
         Ok(Epoll { instance: Arc::new(Instance::on(kernel)?) })
     }
@@ -141,6 +157,25 @@ impl<K: Kernel> Epoll<K> {
     /// [`Error::Os`] with the errors of
     /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html): `EPERM` for a file
     /// that epoll does not support, `EEXIST`, `ELOOP`, `ENOSPC`, `ENOMEM`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::io::Write;
+    /// # use std::os::unix::net::UnixStream;
+    /// # use watchbell::epoll::{Epoll, Events, Interest};
+    /// let epoll = Epoll::new()?;
+    /// let (mut left, right) = UnixStream::pair()?;
+    /// let right = epoll.level(right, Interest::READABLE)?;
+    /// left.write_all(b"bell")?;
+    /// let mut events = Events::with_capacity(16);
+    /// for _ in 0..2 {
+    ///     epoll.wait(&mut events, None)?; // again, since nobody has read
+    ///     let event = events.iter().next().expect("it waits for one");
+    ///     assert_eq!(event.token, right.token());
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "EPOLL_CTL_ADD")]
     pub fn level<S: Source<K>>(
         &self,
@@ -162,6 +197,21 @@ impl<K: Kernel> Epoll<K> {
     /// As [`Epoll::level`], and [`Error::Blocking`] where the descriptor is blocking and
     /// [`OnBlocking::Refuse`] was asked for. A source that was made non-blocking and is then
     /// refused by epoll_ctl(2) comes back non-blocking.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::os::unix::net::UnixStream;
+    /// # use watchbell::Error;
+    /// # use watchbell::epoll::{Epoll, Interest, OnBlocking};
+    /// let epoll = Epoll::new()?;
+    /// let (left, _right) = UnixStream::pair()?; // std's sockets are made blocking
+    /// let rejected = epoll.edge(left, Interest::READABLE, OnBlocking::Refuse).unwrap_err();
+    /// assert!(matches!(rejected.error, Error::Blocking));
+    /// let left = rejected.source; // nothing is lost
+    /// let _left = epoll.edge(left, Interest::READABLE, OnBlocking::SetNonblocking)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "EPOLLET")]
     pub fn edge<S: Source<K>>(
         &self,
@@ -182,6 +232,20 @@ impl<K: Kernel> Epoll<K> {
     ///
     /// [`Error::Forked`] in a forked child; no error of
     /// [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html) is expected.
+    ///
+    /// # Example
+    ///
+    /// A look that does not wait; the [type](Epoll) has one that does.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use watchbell::epoll::{Epoll, Events};
+    /// let epoll = Epoll::new()?;
+    /// let mut events = Events::with_capacity(16);
+    /// epoll.wait(&mut events, Some(Duration::ZERO))?;
+    /// assert!(events.is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "epoll_wait")]
     #[doc(alias = "epoll_pwait2")]
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<(), Error> {
@@ -276,7 +340,7 @@ impl Events {
     ///
     /// # Panics
     ///
-    /// If `capacity` is zero.
+    /// If `capacity` is zero. [`Epoll::wait`] has the example.
     pub fn with_capacity(capacity: usize) -> Events {
         Events(EventBuffer::with_capacity(capacity))
     }

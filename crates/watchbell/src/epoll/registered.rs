@@ -170,7 +170,23 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
     /// # Errors
     ///
     /// [`Error::Forked`] in a forked child; [`Error::Os`] with the errors of
-    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html): `ENOENT` or `EBADF`
+    /// if the source has another descriptor now or none, `ENOMEM`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::os::unix::net::UnixStream;
+    /// # use watchbell::epoll::{Epoll, Events, Interest};
+    /// let epoll = Epoll::new()?;
+    /// let (left, _right) = UnixStream::pair()?;
+    /// let left = epoll.level(left, Interest::READABLE)?;
+    /// left.modify(Interest::WRITABLE)?;
+    /// let mut events = Events::with_capacity(16);
+    /// epoll.wait(&mut events, None)?;
+    /// assert!(events.iter().all(|event| event.readiness.is_writable()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "EPOLL_CTL_MOD")]
     pub fn modify(&self, interest: Interest) -> Result<(), Error> {
         self.instance.check_owner()?;

@@ -54,7 +54,8 @@ impl Datagram<Linux> {
     /// # Errors
     ///
     /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
-    /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html).
+    /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html), `EADDRINUSE` and `EACCES`
+    /// among them. The [type](Datagram) has the example.
     #[doc(alias = "SOCK_DGRAM")]
     pub fn bind(address: &Address) -> io::Result<Datagram<Linux>> {
         Datagram::bind_on(Linux, address)
@@ -66,7 +67,8 @@ impl<K: Sockets> Datagram<K> {
     ///
     /// # Errors
     ///
-    /// As [`bind`](Datagram::bind).
+    /// As [`bind`](Datagram::bind). The [type](Datagram) has the example.
+    #[doc(alias = "SOCK_DGRAM")]
     pub fn bind_on(kernel: K, address: &Address) -> io::Result<Datagram<K>> {
         let fd = kernel.bind_datagram(address)?;
         Ok(Datagram { kernel, fd })
@@ -77,30 +79,49 @@ impl<K: Sockets> Datagram<K> {
     /// # Errors
     ///
     /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html); none is
-    /// expected.
+    /// expected. The [type](Datagram) has the example.
+    #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
         self.kernel.local_address(K::borrow(&self.fd))
     }
 
-    /// Receives one datagram.
+    /// Receives one datagram. What is longer than `buf` is thrown away by the kernel, and counted,
+    /// in bytes, by [`Incoming::cut`].
     ///
     /// # Errors
     ///
-    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html); `WouldBlock` if none
-    /// is there.
+    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html); `WouldBlock` if
+    /// none is there.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use watchbell::net::{Address, Datagram};
+    /// let name = format!("watchbell-datagram-{}", std::process::id());
+    /// let address = Address::Abstract(name.into_bytes());
+    /// let socket = Datagram::bind(&address)?;
+    /// assert_eq!(socket.send_to(b"ahoy there", &address)?, 10);
+    /// let mut buf = [0; 4];
+    /// let incoming = socket.recv_from(&mut buf)?;
+    /// assert_eq!((&buf, incoming.bytes, incoming.cut), (b"ahoy", 4, 6));
+    /// assert_eq!(incoming.from, address);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "recvfrom")]
+    #[doc(alias = "MSG_TRUNC")]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<Incoming> {
         let (length, from) = self.kernel.recv_from(K::borrow(&self.fd), buf)?;
         let bytes = length.min(buf.len());
         Ok(Incoming { bytes, cut: length - bytes, from })
     }
 
-    /// Sends one datagram.
+    /// Sends one datagram, whole, and returns its length in bytes.
     ///
     /// # Errors
     ///
-    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if there
-    /// is no room, `EMSGSIZE` if it is too long.
+    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if
+    /// there is no room, `EMSGSIZE` if it is too long. [`recv_from`](Datagram::recv_from) has the
+    /// example.
     #[doc(alias = "sendto")]
     pub fn send_to(&self, buf: &[u8], to: &Address) -> io::Result<usize> {
         self.kernel.send_to(K::borrow(&self.fd), buf, to)
@@ -112,7 +133,9 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
     ///
     /// # Errors
     ///
-    /// As [`Datagram::recv_from`], except `WouldBlock`.
+    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html), except
+    /// `WouldBlock`. The [type](Datagram) has the example.
+    #[doc(alias = "recvfrom")]
     pub fn recv_from(&mut self, buf: &mut [u8]) -> io::Result<Option<Incoming>> {
         let incoming = self.step(
             Direction::Input,
@@ -134,7 +157,9 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
     ///
     /// # Errors
     ///
-    /// As [`Datagram::send_to`], except `WouldBlock`.
+    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html), except
+    /// `WouldBlock`: `EMSGSIZE` if it is too long. The [type](Datagram) has the example.
+    #[doc(alias = "sendto")]
     pub fn send_to(&mut self, buf: &[u8], to: &Address) -> io::Result<Option<usize>> {
         self.step(Direction::Output, |socket| socket.send_to(buf, to), |sent| (*sent, After::More))
     }

@@ -32,7 +32,23 @@ impl Listener<Linux> {
     /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html) and
     /// [listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html), `EADDRINUSE` and `EACCES`
     /// among them.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::io::ErrorKind;
+    /// # use std::net::SocketAddr;
+    /// # use watchbell::net::{Address, Listener};
+    /// let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    /// let listener = Listener::bind(&any.into(), 128)?;
+    /// let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+    /// assert_ne!(address.port(), 0);
+    /// let refused = Listener::bind(&address.into(), 128).unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "listen")]
+    #[doc(alias = "somaxconn")]
     pub fn bind(address: &Address, backlog: u32) -> io::Result<Listener<Linux>> {
         Listener::bind_on(Linux, address, backlog)
     }
@@ -43,7 +59,8 @@ impl<K: Sockets> Listener<K> {
     ///
     /// # Errors
     ///
-    /// As [`bind`](Listener::bind).
+    /// As [`bind`](Listener::bind), which has the example.
+    #[doc(alias = "listen")]
     pub fn bind_on(kernel: K, address: &Address, backlog: u32) -> io::Result<Listener<K>> {
         let fd = kernel.listen(address, backlog)?;
         Listener::set_up(kernel, fd, address)
@@ -57,8 +74,26 @@ impl<K: Sockets> Listener<K> {
     ///
     /// # Errors
     ///
-    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`
-    /// for another kind of descriptor.
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html):
+    /// `ENOTSOCK` for another kind of descriptor; those of
+    /// [fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html) and
+    /// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html), of which none is
+    /// expected. That the socket does not listen is found by the first accept(2): `EINVAL`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::net::TcpListener;
+    /// # use watchbell::kernel::Linux;
+    /// # use watchbell::net::Listener;
+    /// let inherited = TcpListener::bind("127.0.0.1:0")?;
+    /// let address = inherited.local_addr()?;
+    /// let listener = Listener::adopt(Linux, inherited.into())?;
+    /// assert_eq!(listener.local_address()?, address.into());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "O_NONBLOCK")]
+    #[doc(alias = "TCP_NODELAY")]
     pub fn adopt(kernel: K, fd: K::Fd) -> io::Result<Listener<K>> {
         let address = kernel.local_address(K::borrow(&fd))?;
         kernel.set_nonblocking(K::borrow(&fd))?;
@@ -81,7 +116,7 @@ impl<K: Sockets> Listener<K> {
     /// # Errors
     ///
     /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html); none is
-    /// expected.
+    /// expected. [`bind`](Listener::bind) has the example.
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
         self.kernel.local_address(K::borrow(&self.fd))
@@ -126,6 +161,11 @@ where
 impl TryFrom<OwnedFd> for Listener<Linux> {
     type Error = io::Error;
 
+    /// [`Listener::adopt`] on the running kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`Listener::adopt`], which has the example.
     fn try_from(fd: OwnedFd) -> io::Result<Listener<Linux>> {
         Listener::adopt(Linux, fd)
     }

@@ -13,17 +13,33 @@ use std::mem;
 /// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
 /// kernel, in order, within bounds.
 ///
-/// It belongs to one connection, for as long as that lasts: the queue that paused an input is the
-/// one that resumes it. The loop writes it out and waits for room only while it holds
-/// something; above the high-water mark the input that fills it is paused, at the low-water mark it
-/// is resumed. It holds no memory while it is empty.
+/// It belongs to one connection, for as long as that lasts: the queue that holds an input is the
+/// one that lets it go. The loop writes it out and waits for room only while it holds something. It
+/// holds no memory while it is empty.
+///
+/// # Whose input is held
+///
+/// The input of whoever fills it, and never another's:
+///
+/// - [`send`](crate::event_loop::Ready::send) is for a source that answers. It holds *its own*
+///   input: it is the one that writes the queue out, too.
+/// - [`forward`](crate::event_loop::Ready::forward) is for a relay. It holds the input of the
+///   source *that calls it*, which brings the bytes. The input of the connection that writes them
+///   out goes on, for it fills another queue.
+///
+/// A source is held from its first call that leaves the queue at its high-water mark or above. All
+/// that are held are let go by the [`flush`](crate::event_loop::Ready::flush) that leaves the queue
+/// at its low-water mark or below. A source that several queues hold goes on when the last has let
+/// it go.
+///
+/// # Example
 ///
 /// ```
 /// use watchbell::net::{Marks, Output};
 ///
 /// let output = Output::new(Marks::new(4096, 16 * 1024)?);
-/// assert!(output.is_empty());
-/// assert!(!output.is_above_high_water());
+/// assert!(output.is_empty() && !output.is_above_high_water());
+/// assert_eq!(output.room(), 16 * 1024);
 /// # Ok::<(), watchbell::net::MarksError>(())
 /// ```
 #[derive(Default)]
@@ -64,13 +80,24 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Input pauses when `high` bytes are queued and resumes when `low` or fewer are. The queue's
-    /// limit is four times the high-water mark.
+    /// The input that fills the queue is [held](Output#whose-input-is-held) when `high` bytes are
+    /// queued, and let go when `low` or fewer are. The queue's limit is four times the high-water
+    /// mark.
     ///
     /// # Errors
     ///
     /// [`MarksError`] if the high-water mark is not above the low one: a queue of just that length
-    /// would have to pause its input and to resume it.
+    /// would have to hold its input and to let it go.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use watchbell::net::Marks;
+    /// let marks = Marks::new(16 << 10, 64 << 10)?.with_limit(128 << 10);
+    /// # let _ = marks;
+    /// assert!(Marks::new(4096, 4096).is_err());
+    /// # Ok::<(), watchbell::net::MarksError>(())
+    /// ```
     pub fn new(low: usize, high: usize) -> Result<Marks, MarksError> {
         if high <= low {
             return Err(MarksError { low, high });
@@ -78,8 +105,8 @@ impl Marks {
         Ok(Marks { low, high, limit: high.saturating_mul(4) })
     }
 
-    /// The most bytes that the queue ever holds: sending more is refused. At least the high-water
-    /// mark.
+    /// The most bytes that the queue ever holds: sending more is refused with [`QueueFull`]. At
+    /// least the high-water mark. [`new`](Marks::new) has the example.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Marks {
         Marks { limit: limit.max(self.high), ..self }
@@ -149,7 +176,7 @@ impl Output {
     }
 
     /// Whether the queue has reached its high-water mark and not yet come down to the low one: the
-    /// input that fills it is paused.
+    /// input that fills it is [held](Output#whose-input-is-held).
     pub fn is_above_high_water(&self) -> bool {
         !self.held.is_empty()
     }

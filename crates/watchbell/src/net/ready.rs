@@ -5,8 +5,9 @@ use crate::event_loop::{After, Direction, Message, Ready, after_output};
 use std::io::{self, ErrorKind, IoSlice};
 
 impl<S: Socket> Ready<'_, S> {
-    /// Reads what is there into `buf`, or what the budget still allows of it. `Some(0)` is end of
-    /// file, and stays so; the output may still be open.
+    /// Reads what is there into `buf`, or what the budget still allows of it, and returns how many
+    /// bytes that was. `Some(0)` is end of file, and stays so; the output may still be open.
+    /// `None`: there is no more in this turn, or input is paused or held.
     ///
     /// When the kernel says that nothing is left, input waits for the next edge with no further
     /// call. If a hang-up or the peer's half-close was told, that is not the end of the matter, and
@@ -15,11 +16,12 @@ impl<S: Socket> Ready<'_, S> {
     /// # Errors
     ///
     /// Those of [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html), `ECONNRESET` among
-    /// them.
+    /// them. [`send`](Ready::send) has the example.
     ///
     /// # Panics
     ///
     /// If `buf` is empty: nothing read into nothing would look like end of file.
+    #[doc(alias = "recvmsg")]
     #[doc(alias = "TCP_INQ")]
     #[doc(alias = "SO_INQ")]
     pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<Option<usize>> {
@@ -46,9 +48,11 @@ impl<S: Socket> Ready<'_, S> {
     /// Sends `bytes` behind what is queued: what the kernel and the budget do not take now is
     /// queued, and written in later turns.
     ///
-    /// At the queue's high-water mark, input is paused until it has come down to the low one. A
-    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other
-    /// back.
+    /// At the queue's high-water mark *this source's own* input is held, until a
+    /// [`flush`](Ready::flush) has brought the queue down to the low one: a peer that does not read
+    /// its answers is not read from. For bytes that another source brings there is
+    /// [`forward`](Ready::forward). A [`pause`](Ready::pause) of the handler's own is another
+    /// matter: neither takes the other back.
     ///
     /// # Errors
     ///
@@ -56,6 +60,31 @@ impl<S: Socket> Ready<'_, S> {
     /// `bytes`, of which none was taken; `BrokenPipe` if the output was
     /// [finished](Output::finish); otherwise those of
     /// [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::{io::{Read, Write}, os::fd::OwnedFd, os::unix::net::UnixStream};
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop, net::{Output, Stream}};
+    /// # let (mut client, server) = UnixStream::pair()?;
+    /// # let server = Stream::try_from(OwnedFd::from(server))?;
+    /// # let mut events: EventLoop = EventLoop::new()?;
+    /// # client.write_all(b"ahoy")?;
+    /// let mut output = Output::default();
+    /// events.watch(server, Interest::READABLE, move |stream, turn| {
+    ///     stream.flush(&mut output)?; // what earlier turns have left
+    ///     let mut buf = [0; 4096];
+    ///     while let Some(read @ 1..) = stream.recv(&mut buf)? {
+    ///         stream.send(&mut output, &buf[..read])?;
+    ///     }
+    ///     # turn.stop();
+    ///     if stream.has_ended() { turn.close() } else { Ok(()) }
+    /// })?;
+    /// # events.run()?;
+    /// # client.read_exact(&mut [0; 4])?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "sendmsg")]
     pub fn send(&mut self, output: &mut Output, bytes: &[u8]) -> io::Result<()> {
         if output.is_ending() {
             return Err(ErrorKind::BrokenPipe.into());
@@ -78,13 +107,18 @@ impl<S: Socket> Ready<'_, S> {
 
     /// Writes the queue out, until it is empty, the kernel takes no more, or the budget is spent.
     /// `true`: it is empty, and where the output was [finished](Output::finish) the peer was told.
+    /// At the low-water mark, whoever fills the queue may go on: this source or, of a relay, the
+    /// other.
     ///
     /// Call it first in a handler that sends; while the queue is empty it makes no system call.
     ///
     /// # Errors
     ///
     /// Those of [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html) and
-    /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html).
+    /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html). [`send`](Ready::send)
+    /// has the example.
+    #[doc(alias = "sendmsg")]
+    #[doc(alias = "SHUT_WR")]
     pub fn flush(&mut self, output: &mut Output) -> io::Result<bool> {
         while !output.is_empty() {
             match self.send_once(output.slices())? {
@@ -110,7 +144,8 @@ impl<S: Socket> Ready<'_, S> {
     ///
     /// Why it could not be connected, as
     /// [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html) names it: `ECONNREFUSED`,
-    /// `ETIMEDOUT`, `EHOSTUNREACH`.
+    /// `ETIMEDOUT`, `EHOSTUNREACH`. [`Stream::connect`](super::Stream::connect) has the example.
+    #[doc(alias = "SO_ERROR")]
     #[doc(alias = "EINPROGRESS")]
     pub fn connected(&mut self) -> io::Result<Option<()>> {
         if !self.run().directions.is_standing(Direction::Output) {
@@ -165,11 +200,15 @@ impl<S: Socket> Ready<'_, S> {
 
 impl<S> Ready<'_, S> {
     /// Queues `bytes`, which this source has brought, for the connection that `output` belongs to:
-    /// one half of a relay. That connection is run to write them out.
+    /// one half of a relay. That connection is run to write them out, by [`flush`](Ready::flush).
+    /// (One that has not yet sent or flushed anything cannot be told: register it for
+    /// [`WRITABLE`](crate::epoll::Interest::WRITABLE) as well, so that it has a first run of its
+    /// own, or [wake](crate::event_loop::Turn::wake) it.)
     ///
     /// At the queue's high-water mark the input of *this* source is held, which fills it, until the
-    /// other has written it down to the low one. If the other connection ends before, this one is
-    /// to be closed too, or [released](crate::event_loop::Turn::release).
+    /// other has written it down to the low one. The other's input is left alone: it fills another
+    /// queue. If the other connection ends before, this one is to be closed too, or
+    /// [released](crate::event_loop::Turn::release).
     ///
     /// `examples/relay.rs` is a whole relay.
     ///
@@ -177,7 +216,41 @@ impl<S> Ready<'_, S> {
     ///
     /// [`QueueFull`](super::QueueFull) as an [`io::Error`] if the queue had no room for all of
     /// `bytes`, of which none was taken; `BrokenPipe` if the output was
-    /// [finished](Output::finish).
+    /// [finished](Output::finish). It makes no system call.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::{cell::RefCell, rc::Rc};
+    /// # use std::{io::{Read, Write}, net::Shutdown, os::fd::OwnedFd, os::unix::net::UnixStream};
+    /// # use watchbell::{epoll::Interest, event_loop::EventLoop, net::{Output, Stream}};
+    /// # let ((mut near, source), (sink, mut far)) = (UnixStream::pair()?, UnixStream::pair()?);
+    /// # let source = Stream::try_from(OwnedFd::from(source))?;
+    /// # let sink = Stream::try_from(OwnedFd::from(sink))?;
+    /// # let mut events: EventLoop = EventLoop::new()?;
+    /// # near.write_all(b"ahoy")?;
+    /// # near.shutdown(Shutdown::Write)?;
+    /// let queue = Rc::new(RefCell::new(Output::default()));
+    /// let (filled, own) = (Rc::clone(&queue), queue);
+    /// events.watch(source, Interest::READABLE, move |stream, turn| {
+    ///     let mut buf = [0; 4096];
+    ///     while let Some(read @ 1..) = stream.recv(&mut buf)? {
+    ///         stream.forward(&mut filled.borrow_mut(), &buf[..read])?;
+    ///     }
+    ///     if !stream.has_ended() { return Ok(()) }
+    ///     stream.forward_end(&mut filled.borrow_mut());
+    ///     turn.close()
+    /// })?;
+    /// events.watch(sink, Interest::WRITABLE, move |stream, turn| {
+    ///     stream.flush(&mut own.borrow_mut())?;
+    ///     if own.borrow().is_finished() { turn.close() } else { Ok(()) }
+    /// })?;
+    /// # while !events.is_empty() { events.turn(None)?; }
+    /// # let mut heard = String::new();
+    /// # far.read_to_string(&mut heard)?;
+    /// # assert_eq!(heard, "ahoy");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn forward(&mut self, output: &mut Output, bytes: &[u8]) -> io::Result<()> {
         if output.is_ending() {
             return Err(ErrorKind::BrokenPipe.into());
@@ -190,7 +263,12 @@ impl<S> Ready<'_, S> {
     }
 
     /// Ends the output after what is queued, as [`Output::finish`] does, for the connection that
-    /// `output` belongs to, which is run to write the rest and to tell its peer.
+    /// `output` belongs to, which is run to write the rest and to tell its peer (`SHUT_WR`).
+    ///
+    /// Once, when the end of this source's input is met: each call runs the other connection, and
+    /// two that answer each other's end with their own would keep each other running.
+    /// [`forward`](Ready::forward) has the example.
+    #[doc(alias = "SHUT_WR")]
     pub fn forward_end(&mut self, output: &mut Output) {
         output.finish();
         self.wake_writer(output);

@@ -16,7 +16,12 @@ pub struct Stream<K: Sockets = Linux> {
     fd: K::Fd,
 }
 
-/// A source that is a [`Stream`], or holds one.
+/// A source that is a [`Stream`], or holds one: [`Ready::recv`](crate::event_loop::Ready::recv) and
+/// its fellows work on every such source.
+///
+/// A worker counts the sources of type [`Connection`](crate::workers::Connection) as owned, and no
+/// other: a `Connection` that is wrapped in a source of another type works, and is not counted as
+/// owned by its worker.
 pub trait Socket {
     /// The kernel that it is on.
     type Kernel: Sockets;
@@ -58,6 +63,7 @@ impl Stream<Linux> {
     /// [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html), except `EINPROGRESS`. A
     /// Unix-domain socket is connected at once, or refused with `EAGAIN` if the listener's backlog
     /// is full.
+    #[doc(alias = "EINPROGRESS")]
     pub fn connect(address: &Address) -> io::Result<Stream<Linux>> {
         Stream::connect_on(Linux, address)
     }
@@ -68,7 +74,8 @@ impl<K: Sockets> Stream<K> {
     ///
     /// # Errors
     ///
-    /// As [`connect`](Stream::connect).
+    /// As [`connect`](Stream::connect), which has the example.
+    #[doc(alias = "connect")]
     pub fn connect_on(kernel: K, address: &Address) -> io::Result<Stream<K>> {
         let (fd, _connected) = kernel.connect(address)?;
         Stream::set_up(kernel, fd, address)
@@ -79,8 +86,13 @@ impl<K: Sockets> Stream<K> {
     ///
     /// # Errors
     ///
-    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`
-    /// for another kind of descriptor.
+    /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html):
+    /// `ENOTSOCK` for another kind of descriptor; those of
+    /// [fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html) and
+    /// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html), of which none is
+    /// expected. [`peer_address`](Stream::peer_address) has the example.
+    #[doc(alias = "O_NONBLOCK")]
+    #[doc(alias = "TCP_NODELAY")]
     pub fn adopt(kernel: K, fd: K::Fd) -> io::Result<Stream<K>> {
         let address = kernel.local_address(K::borrow(&fd))?;
         kernel.set_nonblocking(K::borrow(&fd))?;
@@ -99,23 +111,43 @@ impl<K: Sockets> Stream<K> {
         Stream { kernel, fd }
     }
 
-    /// Reads once, and says what the kernel says is left.
+    /// Reads once, and says what the kernel says is left, both in bytes.
     ///
     /// # Errors
     ///
     /// Those of [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html); `WouldBlock` if
     /// nothing is there.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::io::IoSlice;
+    /// # use std::os::fd::OwnedFd;
+    /// # use std::os::unix::net::UnixStream;
+    /// # use watchbell::net::{Shutdown, Stream};
+    /// let (left, right) = UnixStream::pair()?;
+    /// let left = Stream::try_from(OwnedFd::from(left))?;
+    /// let right = Stream::try_from(OwnedFd::from(right))?;
+    /// assert_eq!(left.send(&[IoSlice::new(b"ah"), IoSlice::new(b"oy")])?, 4);
+    /// left.shutdown(Shutdown::Write)?;
+    /// let mut buf = [0; 16];
+    /// assert_eq!(right.recv(&mut buf)?.bytes, 4);
+    /// assert_eq!(right.recv(&mut buf)?.bytes, 0); // end of file
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "recvmsg")]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<Received> {
         self.kernel.recv(K::borrow(&self.fd), buf)
     }
 
-    /// Writes once, as much as the kernel takes, without a `SIGPIPE` if the peer has gone.
+    /// Writes once, as much as the kernel takes, without a `SIGPIPE` if the peer has gone. Returns
+    /// how many bytes that was.
     ///
     /// # Errors
     ///
-    /// Those of [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if there
-    /// is no room.
+    /// Those of [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if
+    /// there is no room, `EPIPE` or `ECONNRESET` if the peer has gone. [`recv`](Stream::recv) has
+    /// the example.
     #[doc(alias = "sendmsg")]
     pub fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         self.kernel.send(K::borrow(&self.fd), bufs)
@@ -126,17 +158,22 @@ impl<K: Sockets> Stream<K> {
     /// # Errors
     ///
     /// Those of [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html): `ENOTCONN`.
+    /// [`recv`](Stream::recv) has the example.
+    #[doc(alias = "SHUT_RD")]
+    #[doc(alias = "SHUT_WR")]
+    #[doc(alias = "SHUT_RDWR")]
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.kernel.shutdown(K::borrow(&self.fd), how)
     }
 
-    /// Takes the pending error of the socket.
+    /// Takes the pending error of the socket; the next look finds none.
     ///
     /// # Errors
     ///
     /// Those of [getsockopt(2)](https://man7.org/linux/man-pages/man2/getsockopt.2.html); none is
-    /// expected.
+    /// expected. [`peer_address`](Stream::peer_address) has the example.
     #[doc(alias = "SO_ERROR")]
+    #[doc(alias = "getsockopt")]
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.kernel.take_error(K::borrow(&self.fd))
     }
@@ -146,7 +183,7 @@ impl<K: Sockets> Stream<K> {
     /// # Errors
     ///
     /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html); none is
-    /// expected.
+    /// expected. [`peer_address`](Stream::peer_address) has the example.
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
         self.kernel.local_address(K::borrow(&self.fd))
@@ -156,8 +193,23 @@ impl<K: Sockets> Stream<K> {
     ///
     /// # Errors
     ///
-    /// Those of [getpeername(2)](https://man7.org/linux/man-pages/man2/getpeername.2.html): `ENOTCONN`
-    /// while a connection is in progress.
+    /// Those of [getpeername(2)](https://man7.org/linux/man-pages/man2/getpeername.2.html):
+    /// `ENOTCONN` while a connection is in progress.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::net::{TcpListener, TcpStream};
+    /// # use watchbell::kernel::Linux;
+    /// # use watchbell::net::Stream;
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let connected = TcpStream::connect(listener.local_addr()?)?;
+    /// let stream = Stream::adopt(Linux, connected.into())?;
+    /// assert_eq!(stream.peer_address()?, listener.local_addr()?.into());
+    /// assert_ne!(stream.local_address()?, stream.peer_address()?);
+    /// assert!(stream.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[doc(alias = "getpeername")]
     pub fn peer_address(&self) -> io::Result<Address> {
         self.kernel.peer_address(K::borrow(&self.fd))
@@ -192,6 +244,11 @@ where
 impl TryFrom<OwnedFd> for Stream<Linux> {
     type Error = io::Error;
 
+    /// [`Stream::adopt`] on the running kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::adopt`]. [`Stream::recv`] has an example.
     fn try_from(fd: OwnedFd) -> io::Result<Stream<Linux>> {
         Stream::adopt(Linux, fd)
     }

@@ -21,6 +21,22 @@
 //! workers report. The [`Ledger`] says where every connection has gone, and is exact at each of
 //! these points.
 //!
+//! What the kernel does not let it do better:
+//!
+//! - A connection that arrives between a worker's last look at the backlog and the closing of the
+//!   listener is reset. There is no call that stops a listener and keeps its backlog.
+//! - Without descriptors (`EMFILE`) the backlog cannot be accepted. It waits until the drain's
+//!   deadline, and is reset then, unless descriptors come free before.
+//! - A listener that was given by [`Builder::shared_listener`] closes only with its last
+//!   [`Arc`](crate::sync::Arc). While somebody else holds one, connections that arrive wait in its
+//!   backlog, and no worker accepts them.
+//!
+//! # What it does not do yet
+//!
+//! There is no idle time-out: a peer that says nothing keeps its connection, until a drain's
+//! deadline. A service sets timers of its own ([`Turn::after`](crate::event_loop::Turn::after)).
+//! And there is no limit on connections, short of the process's descriptors (`RLIMIT_NOFILE`).
+//!
 //! # Example
 //!
 //! ```

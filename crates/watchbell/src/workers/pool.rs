@@ -73,7 +73,8 @@ impl<K: Sockets> Workers<K> {
     }
 
     /// Waits for every worker to end, which they do when they are told to
-    /// ([`drain`](Control::drain), [`close`](Control::close)).
+    /// ([`drain`](Control::drain), [`close`](Control::close)). A worker that failed or panicked
+    /// says so in its report. [`Builder::start`] has the example.
     pub fn join(mut self) -> Report {
         self.join_threads()
     }
@@ -112,7 +113,9 @@ impl<K: Sockets> Builder<K> {
         self
     }
 
-    /// Adds a listener that somebody else watches as well, such as an ordinary observer.
+    /// Adds a listener that somebody else watches as well, such as an ordinary observer. It closes
+    /// only with its last [`Arc`]: as long as another is held, what arrives after a drain's last
+    /// look waits in its backlog for whoever holds it to accept.
     pub fn shared_listener(mut self, listener: Arc<Listener<K>>) -> Self {
         self.listeners.push(listener);
         self
@@ -128,7 +131,8 @@ impl<K: Sockets> Builder<K> {
     ///
     /// # Panics
     ///
-    /// If it is zero.
+    /// If it is zero. [`start`](Builder::start) has the example.
+    #[doc(alias = "maxevents")]
     pub fn events_a_wait(mut self, events: usize) -> Self {
         assert!(events > 0, "a wait fetches at least one event");
         self.settings.events_a_wait = events;
@@ -146,8 +150,43 @@ impl<K: Sockets> Builder<K> {
     /// # Errors
     ///
     /// Those of [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html), of starting a
-    /// thread ([pthread_create(3)](https://man7.org/linux/man-pages/man3/pthread_create.3.html)), and
-    /// of making and filling a loop. Workers that had started are ended again.
+    /// thread ([pthread_create(3)](https://man7.org/linux/man-pages/man3/pthread_create.3.html)),
+    /// and of making and filling a loop
+    /// ([epoll_create1(2)](https://man7.org/linux/man-pages/man2/epoll_create.2.html),
+    /// [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html)). Workers that had
+    /// started are ended again.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::{io::{self, Read}, net::{SocketAddr, TcpStream}, time::Duration};
+    /// # use watchbell::event_loop::Turn;
+    /// # use watchbell::net::{Address, Listener};
+    /// # use watchbell::workers::{Connection, Service, Worker, Workers};
+    /// struct Closing;
+    /// # impl Service for Closing {
+    /// #     fn accepted(
+    /// #         connection: Connection,
+    /// #         _peer: Address,
+    /// #         _turn: &mut Turn<'_, Worker<Closing>>,
+    /// #     ) -> io::Result<()> {
+    /// #         drop(connection);
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// # let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    /// # let listener = Listener::bind(&any.into(), 128)?;
+    /// # let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+    /// // impl Service for Closing: `accepted` drops each connection
+    /// let pool = Workers::builder().events_a_wait(64).listener(listener);
+    /// let workers = pool.start(|_index| Closing)?;
+    /// assert_eq!(TcpStream::connect(address)?.read(&mut [0; 8])?, 0);
+    /// assert_eq!(workers.control().ledger().processed, 1);
+    /// workers.control().drain(Duration::from_secs(1));
+    /// assert!(workers.join().ledger().balances());
+    /// # Ok::<(), io::Error>(())
+    /// ```
+    #[doc(alias = "pthread_create")]
     pub fn start<S: Service<K>>(
         self,
         make: impl Fn(usize) -> S + Send + Sync + 'static,
@@ -176,7 +215,8 @@ impl<K: Sockets> Control<K> {
     /// Ends the service in order: each worker accepts what is in the backlog, stops accepting, and
     /// ends when its connections have ended by themselves, or at `longest` from now, when it closes
     /// those that are left. Ordered again, it moves that instant; after a [`close`](Control::close)
-    /// it changes nothing.
+    /// it changes nothing. The [module](super#the-end) says what becomes of those that arrive
+    /// meanwhile; [`Builder::start`] has an example.
     pub fn drain(&self, longest: Duration) {
         const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
         let until = self.kernel.now() + longest.min(CENTURY);
@@ -195,7 +235,7 @@ impl<K: Sockets> Control<K> {
     ///
     /// # Panics
     ///
-    /// If a count passes 2^64.
+    /// If a count passes 2^64. [`Builder::start`] has the example.
     pub fn ledger(&self) -> Ledger {
         Ledger::sum(self.workers.iter().map(|worker| worker.ledger()))
     }

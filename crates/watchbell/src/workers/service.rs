@@ -12,13 +12,17 @@ pub trait Service<K: Sockets = Linux>: Sized + 'static {
     /// it goes into the worker's loop, by [`Turn::watch`], with a handler. Dropped, it is closed
     /// and counted as processed.
     ///
+    /// A source of the loop that is a `Connection` counts as owned by the worker; one that is
+    /// wrapped in a source of another type does not ([`Socket`](crate::net::Socket)).
+    ///
     /// The worker's state is `turn.state()`. No source's handler is running: the listener is the
     /// pool's, and `turn.close()` does nothing.
     ///
     /// # Errors
     ///
     /// Whatever makes the service refuse the connection; the worker goes on accepting. So it does
-    /// if the service panics.
+    /// if the service panics. The [module](super) has the example.
+    #[doc(alias = "accept4")]
     fn accepted(
         connection: Connection<K>,
         peer: Address,
