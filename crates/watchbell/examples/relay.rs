@@ -18,7 +18,7 @@ fn pass(stream: &mut Ready<'_, Stream>, own: &mut Output, other: &mut Output) ->
     while !stream.has_ended() {
         match stream.recv(&mut buf)? {
             None => break,
-            Some(0) => stream.forward_end(other), // once only: it runs the other side
+            Some(0) => stream.forward_end(other),
             Some(read) => stream.forward(other, &buf[..read]).map(|()| brought += read)?,
         }
     }
@@ -37,7 +37,8 @@ fn main() -> io::Result<()> {
     });
 
     // Where a side fails, the other would wait for it for ever: a server closes that one too.
-    let mut events = EventLoop::builder().on_failure(|failure, _| panic!("{failure}")).build()?;
+    let mut events =
+        EventLoop::builder().on_failure(|failure, _| eprintln!("{failure}")).build()?;
     let queues = [(); 2].map(|()| Rc::<RefCell<Output>>::default());
     let sides = [OwnedFd::from(front.accept()?.0).try_into()?, Stream::connect(&upstream.into())?];
     for (side, stream) in sides.into_iter().enumerate() {

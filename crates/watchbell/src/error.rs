@@ -34,9 +34,7 @@ impl fmt::Display for Error {
                 f,
                 "this epoll instance belongs to process {owner}, and this is a forked child of it"
             ),
-            Error::Blocking => {
-                f.write_str("the descriptor is blocking, and a source that is read until it would block must not be")
-            }
+            Error::Blocking => f.write_str("the descriptor is blocking, and a source must not be"),
             Error::Closed => f.write_str("the set was dropped, and nobody waits for its events"),
             Error::Os(error) => error.fmt(f),
         }

@@ -225,7 +225,6 @@ impl Directions {
         self.input.wanted = true;
     }
 
-    /// Pauses input because of the output that it makes, or takes that back.
     /// One more output queue holds the input that fills it.
     pub(crate) fn hold_input(&mut self) {
         self.input.held = self.input.held.saturating_add(1);

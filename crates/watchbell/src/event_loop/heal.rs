@@ -15,6 +15,9 @@ use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
 use rustix::io::Errno;
 
+/// Sources that could not be moved, and why.
+type Lost = Vec<(Token, Error)>;
+
 impl<D, K: Kernel> Core<D, K> {
     /// Moves to a new epoll instance if this one has ghosts. Until all of the sources are added to
     /// the new one, nothing is changed: where that fails, for want of descriptors or memory, the
@@ -46,10 +49,10 @@ impl<D, K: Kernel> Core<D, K> {
 
     /// A new epoll instance that watches every living source as it is watched now, and the sources
     /// that could not be added for a reason of their own.
-    fn copy_of_interest_list(&self) -> Result<(Epoll<K>, Vec<(Token, Error)>), Error> {
+    fn copy_of_interest_list(&self) -> Result<(Epoll<K>, Lost), Error> {
         let healthy = Epoll::on(self.epoll.instance().kernel.clone())?;
         self.stop.add_to(healthy.instance(), Interest::READABLE.flags())?;
-        let mut lost = Vec::new();
+        let mut lost = Lost::new();
         for (token, tenant) in self.slots.iter() {
             match tenant.add_to(healthy.instance()) {
                 Err(error) if concerns_all(&error) => return Err(error),

@@ -181,6 +181,13 @@ impl Output {
         !self.held.is_empty()
     }
 
+    /// Names the source that writes it out, for whoever
+    /// [forwards](crate::event_loop::Ready::forward) to it. A source that has sent or flushed is
+    /// known already.
+    pub fn written_by(&mut self, source: Token) {
+        self.writer = Some(source);
+    }
+
     /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that
     /// it never passes the mark.
     pub fn room(&self) -> usize {
@@ -245,10 +252,6 @@ impl Output {
 
     pub(super) fn writer(&self) -> Option<Token> {
         self.writer
-    }
-
-    pub(super) fn set_writer(&mut self, token: Token) {
-        self.writer = Some(token);
     }
 
     /// Whether the input of `filler`, which has just put something in, is to be held from now on.

@@ -100,7 +100,8 @@ impl<S: Socket> Ready<'_, S> {
             }
         }
         output.push(rest);
-        output.set_writer(self.run().token);
+        let token = self.run().token;
+        output.written_by(token);
         self.hold(output);
         Ok(())
     }
@@ -187,7 +188,7 @@ impl<S: Socket> Ready<'_, S> {
     /// After writing: those that fill the queue may go on once it is at its low-water mark.
     fn release(&mut self, output: &mut Output) {
         let token = self.run().token;
-        output.set_writer(token);
+        output.written_by(token);
         for filler in output.releases() {
             if filler == token {
                 self.run().directions.let_input_go();
@@ -201,9 +202,7 @@ impl<S: Socket> Ready<'_, S> {
 impl<S> Ready<'_, S> {
     /// Queues `bytes`, which this source has brought, for the connection that `output` belongs to:
     /// one half of a relay. That connection is run to write them out, by [`flush`](Ready::flush).
-    /// (One that has not yet sent or flushed anything cannot be told: register it for
-    /// [`WRITABLE`](crate::epoll::Interest::WRITABLE) as well, so that it has a first run of its
-    /// own, or [wake](crate::event_loop::Turn::wake) it.)
+    /// (One that has not yet sent or flushed anything is named by [`Output::written_by`].)
     ///
     /// At the queue's high-water mark the input of *this* source is held, which fills it, until the
     /// other has written it down to the low one. The other's input is left alone: it fills another
@@ -265,13 +264,13 @@ impl<S> Ready<'_, S> {
     /// Ends the output after what is queued, as [`Output::finish`] does, for the connection that
     /// `output` belongs to, which is run to write the rest and to tell its peer (`SHUT_WR`).
     ///
-    /// Once, when the end of this source's input is met: each call runs the other connection, and
-    /// two that answer each other's end with their own would keep each other running.
-    /// [`forward`](Ready::forward) has the example.
+    /// Ending it twice is ending it once. [`forward`](Ready::forward) has the example.
     #[doc(alias = "SHUT_WR")]
     pub fn forward_end(&mut self, output: &mut Output) {
-        output.finish();
-        self.wake_writer(output);
+        if !output.is_ending() {
+            output.finish();
+            self.wake_writer(output);
+        }
     }
 
     fn wake_writer(&mut self, output: &Output) {
