@@ -1,0 +1,422 @@
+//! Calls that may block.
+//!
+//! The machine has no threads of its own. A call that may block is a *step*: it is done, or it says on
+//! what it blocks, and then the caller has it go on when the machine has named its task among the
+//! woken. Being woken promises nothing: the call tests its condition again, and may block again.
+//!
+//! ```text
+//!   read(..) ──► Done(result)
+//!        └─────► Blocked(on)  ─ ─ take_woken() names the task ─ ─►  resume(task) ──► Done(..)
+//!                                                                        └─────────► Blocked(on)
+//! ```
+//!
+//! A blocked call holds its open file: closing the number does not disturb it (E071, S222). Whether it
+//! may block at all was decided when it began (E073).
+
+use crate::arena::Id;
+use crate::errno::Errno;
+use crate::events::{Event, Mask};
+use crate::file::{File, Object};
+use crate::kernel::Kernel;
+use crate::oracle::{Level, Question};
+use crate::poll::Sets;
+use crate::process::Fd;
+use crate::rules::Rule;
+use crate::task::Task;
+use crate::wait_queue::{Entry, Place, WaitQueue, Waiter, Wake};
+
+/// How far a call has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It has returned.
+    Done(Result<Reply, Errno>),
+    /// It blocks; see [`Kernel::take_woken`].
+    Blocked(On),
+    /// It has changed something and not yet returned, or is about to look. Only at the permissive
+    /// level: [`Kernel::resume`] does the other half, and others may make calls in between.
+    Halfway,
+}
+
+/// What a call returns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reply {
+    /// Bytes written.
+    Count(usize),
+    /// Bytes read; none at the end of the file.
+    Bytes(Vec<u8>),
+    /// A descriptor.
+    Fd(Fd),
+    /// What a wait has brought; none at its deadline.
+    Events(Vec<Event>),
+    /// The readiness of each line of a poll.
+    Masks(Vec<Mask>),
+    /// What a select has found.
+    Sets(Sets),
+}
+
+/// On what a call blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum On {
+    /// Something to read from a descriptor.
+    Reading(Fd),
+    /// Room to write to it.
+    Writing(Fd),
+    /// A connection to accept.
+    Connection(Fd),
+    /// An event of an epoll instance.
+    Events(Fd),
+    /// The readiness of any of several descriptors.
+    Readiness,
+}
+
+/// How long a call may block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// Not at all.
+    Not,
+    /// Until a moment of [`Kernel::advance`]'s clock, in nanoseconds.
+    Until(u64),
+    /// For ever.
+    Forever,
+}
+
+/// A call that is under way.
+#[derive(Clone)]
+pub(crate) enum Call {
+    Read { file: Id<File>, room: usize },
+    Write { file: Id<File>, bytes: Vec<u8>, written: usize },
+    Accept { file: Id<File>, flags: u32 },
+    EpollWait { file: Id<File>, max: usize },
+    Poll { lines: Vec<(Result<Id<File>, bool>, Mask)> },
+    Select { lines: Vec<(Fd, Id<File>, Mask)> },
+}
+
+/// A call that has not returned.
+#[derive(Clone)]
+pub(crate) struct Pending {
+    call: Call,
+    wait: Wait,
+    on: On,
+    stage: Stage,
+    /// Whether it has slept before.
+    slept: bool,
+}
+
+#[derive(Clone)]
+enum Stage {
+    /// At the permissive level: a wait that has not looked yet.
+    Entered,
+    /// At the permissive level: done, but for the wakeups that it owes.
+    Owing(Result<Reply, Errno>, Vec<Wake>),
+    Asleep,
+    Woken,
+    /// Its deadline has passed.
+    Late,
+}
+
+impl Call {
+    /// The open files that it holds.
+    fn files(&self) -> Vec<Id<File>> {
+        match self {
+            Call::Read { file, .. }
+            | Call::Write { file, .. }
+            | Call::Accept { file, .. }
+            | Call::EpollWait { file, .. } => vec![*file],
+            Call::Poll { lines } => lines.iter().filter_map(|(file, _)| file.ok()).collect(),
+            Call::Select { lines } => lines.iter().map(|(_, file, _)| *file).collect(),
+        }
+    }
+
+    /// What it returns where it may not block any longer.
+    fn at_deadline(&self) -> Result<Reply, Errno> {
+        match self {
+            Call::Write { written, .. } if *written > 0 => Ok(Reply::Count(*written)),
+            Call::Read { .. } | Call::Write { .. } | Call::Accept { .. } => Err(Errno::EAGAIN),
+            Call::EpollWait { .. } => Ok(Reply::Events(Vec::new())),
+            Call::Poll { lines } => Ok(Reply::Masks(vec![Mask::NONE; lines.len()])),
+            Call::Select { .. } => Ok(Reply::Sets(Sets::default())),
+        }
+    }
+
+    /// What it returns where a signal interrupts it: what it has done so far, if anything (E069, E070).
+    fn interrupted(&self) -> Result<Reply, Errno> {
+        match self {
+            Call::Write { written, .. } if *written > 0 => Ok(Reply::Count(*written)),
+            _ => Err(Errno::EINTR),
+        }
+    }
+}
+
+impl Kernel {
+    /// The tasks whose calls may go on, in the order in which they were woken. Each is to be
+    /// [resumed](Kernel::resume).
+    pub fn take_woken(&mut self) -> Vec<Task> {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// The deadline of the call in which `task` sleeps, if it sleeps and has one.
+    pub fn deadline(&self, task: Task) -> Option<u64> {
+        match self.pending.get(&task)? {
+            Pending { stage: Stage::Asleep, wait: Wait::Until(deadline), .. } => Some(*deadline),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn start(&mut self, task: Task, call: Call, wait: Wait, on: On) -> Step {
+        for file in call.files() {
+            self.hold(file);
+        }
+        let pending = Pending { call, wait, on, stage: Stage::Entered, slept: false };
+        if let (Level::Permissive, Call::EpollWait { file, .. }) =
+            (self.fx.oracle.level, &pending.call)
+        {
+            self.epoll_mut(*file).scanning += 1;
+            self.pending.insert(task, pending);
+            return Step::Halfway;
+        }
+        self.go_on(task, pending)
+    }
+
+    /// Has the call of `task` go on: it was woken, it was halfway, or its deadline has passed. One that
+    /// still sleeps goes on sleeping.
+    ///
+    /// # Panics
+    ///
+    /// If the task is in no call.
+    pub fn resume(&mut self, task: Task) -> Step {
+        let mut pending = self.pending.remove(&task).expect("the task is in a call");
+        match std::mem::replace(&mut pending.stage, Stage::Woken) {
+            Stage::Asleep => {
+                let on = pending.on;
+                self.pending.insert(task, Pending { stage: Stage::Asleep, ..pending });
+                Step::Blocked(on)
+            }
+            Stage::Owing(result, wakes) => {
+                self.fx.wakes = wakes;
+                self.deliver();
+                self.finish(pending.call, result)
+            }
+            Stage::Entered => {
+                if let Call::EpollWait { file, .. } = pending.call {
+                    self.epoll_mut(file).scanning -= 1;
+                    if self.passes_by(file, pending.wait) {
+                        return self.finish(pending.call, Ok(Reply::Events(Vec::new())));
+                    }
+                }
+                self.go_on(task, pending)
+            }
+            Stage::Woken => {
+                self.leave_queues(task, &pending.call);
+                self.go_on(task, pending)
+            }
+            Stage::Late => {
+                self.leave_queues(task, &pending.call);
+                pending.wait = Wait::Not;
+                self.go_on(task, pending)
+            }
+        }
+    }
+
+    /// A signal interrupts the call in which `task` is blocked. Whether it is made again
+    /// (`SA_RESTART`) is for the caller to decide; waits of epoll and poll never are (C102, E101).
+    ///
+    /// # Panics
+    ///
+    /// If the task is in no call.
+    pub fn interrupt(&mut self, task: Task) -> Step {
+        let pending = self.pending.remove(&task).expect("the task is in a call");
+        self.leave_queues(task, &pending.call);
+        self.woken.retain(|woken| *woken != task);
+        let result = pending.call.interrupted();
+        self.finish(pending.call, result)
+    }
+
+    /// Whether `task` is in a call that has not returned.
+    pub fn is_blocked(&self, task: Task) -> bool {
+        self.pending.contains_key(&task)
+    }
+
+    fn passes_by(&mut self, instance: Id<File>, wait: Wait) -> bool {
+        let epoll = self.epoll_mut(instance);
+        let in_doubt = wait == Wait::Not && epoll.scanning > 0 && !epoll.ready.is_empty();
+        in_doubt && self.fx.oracle.choose(Question::FalseEmpty, 2) == 1
+    }
+
+    fn go_on(&mut self, task: Task, mut pending: Pending) -> Step {
+        let result = self.attempt(task, &mut pending);
+        let result = match (result, pending.wait) {
+            (Some(result), _) => result,
+            (None, Wait::Not) => pending.call.at_deadline(),
+            (None, Wait::Until(deadline)) if deadline <= self.now => pending.call.at_deadline(),
+            (None, _) => return self.sleep(task, pending),
+        };
+        if pending.slept {
+            self.pass_on(&pending.call);
+        }
+        if self.fx.oracle.level == Level::Permissive && !self.fx.wakes.is_empty() {
+            pending.stage = Stage::Owing(result, std::mem::take(&mut self.fx.wakes));
+            self.pending.insert(task, pending);
+            return Step::Halfway;
+        }
+        self.deliver();
+        self.finish(pending.call, result)
+    }
+
+    fn finish(&mut self, call: Call, result: Result<Reply, Errno>) -> Step {
+        for file in call.files() {
+            self.release(file);
+        }
+        Step::Done(result)
+    }
+
+    /// Tries the call once; nothing where it would block.
+    fn attempt(&mut self, task: Task, pending: &mut Pending) -> Option<Result<Reply, Errno>> {
+        let result = match &mut pending.call {
+            Call::Read { file, room } => self.read_once(*file, *room).map(Reply::Bytes),
+            Call::Write { file, bytes, written } => {
+                match self.write_once(*file, &bytes[*written..]) {
+                    Ok(count) => {
+                        *written += count;
+                        if *written < bytes.len() && pending.wait != Wait::Not {
+                            return None;
+                        }
+                        Ok(Reply::Count(*written))
+                    }
+                    Err(error) if error != Errno::EAGAIN && *written > 0 => {
+                        Ok(Reply::Count(*written))
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            Call::Accept { file, flags } => self.accept_once(task, *file, *flags).map(Reply::Fd),
+            Call::EpollWait { file, max } => {
+                let events = self.scan(*file, *max);
+                return (!events.is_empty()).then_some(Ok(Reply::Events(events)));
+            }
+            Call::Poll { lines } => return self.attempt_poll(lines).map(Ok),
+            Call::Select { lines } => return self.attempt_select(lines).map(Ok),
+        };
+        if result == Err(Errno::EAGAIN) { None } else { Some(result) }
+    }
+
+    fn sleep(&mut self, task: Task, mut pending: Pending) -> Step {
+        self.deliver();
+        if self.fx.oracle.choose(Question::Interrupted, 2) == 1 {
+            let result = pending.call.interrupted();
+            return self.finish(pending.call, result);
+        }
+        for (queue, place, entry) in self.entries(task, &pending.call) {
+            self.queues[queue].enter(place, entry);
+        }
+        let on = pending.on;
+        pending.stage = Stage::Asleep;
+        pending.slept = true;
+        self.pending.insert(task, pending);
+        Step::Blocked(on)
+    }
+
+    /// Where a blocked call stands; see [`wait_queue`](crate::wait_queue).
+    fn entries(&mut self, task: Task, call: &Call) -> Vec<(Id<WaitQueue>, Place, Entry)> {
+        let sleeper = Waiter::Sleeper(task);
+        match call {
+            Call::Read { file, .. } | Call::Write { file, .. } => {
+                let queue = self.poll_queue(*file);
+                let (place, entry) = match self.files[*file].object {
+                    Object::PipeReader(_) | Object::PipeWriter(_) => {
+                        (Place::Tail, Entry::exclusive(sleeper))
+                    }
+                    Object::Socket(_) => (Place::Head, Entry::plain(sleeper)),
+                    _ => (Place::Tail, Entry::plain(sleeper)),
+                };
+                vec![(queue, place, entry)]
+            }
+            Call::Accept { file, .. } => {
+                vec![(self.poll_queue(*file), Place::Tail, Entry::exclusive(sleeper))]
+            }
+            Call::EpollWait { file, .. } => {
+                let newest_first = self.fx.keeps(Rule::WaitersNewestFirst);
+                let place = if newest_first { Place::Head } else { Place::Tail };
+                vec![(self.epoll_mut(*file).waiters, place, Entry::exclusive(sleeper))]
+            }
+            Call::Poll { lines } => lines
+                .iter()
+                .filter_map(|(file, wanted)| {
+                    let queue = self.poll_queue((*file).ok()?);
+                    Some((queue, Place::Head, Entry::plain(Waiter::Poller(task, *wanted))))
+                })
+                .collect(),
+            Call::Select { lines } => lines
+                .iter()
+                .map(|(_, file, wanted)| {
+                    let queue = self.poll_queue(*file);
+                    (queue, Place::Head, Entry::plain(Waiter::Poller(task, *wanted)))
+                })
+                .collect(),
+        }
+    }
+
+    fn leave_queues(&mut self, task: Task, call: &Call) {
+        for file in call.files() {
+            let queue = match &self.files[file].object {
+                Object::Epoll(epoll) if matches!(call, Call::EpollWait { .. }) => epoll.waiters,
+                _ => self.poll_queue(file),
+            };
+            self.queues[queue].leave(task);
+        }
+    }
+
+    /// A reader or writer of a pipe that has slept passes the wakeup on, if there is something left.
+    fn pass_on(&mut self, call: &Call) {
+        let (Call::Read { file, .. } | Call::Write { file, .. }) = call else { return };
+        let pipe = match self.files[*file].object {
+            Object::PipeReader(pipe) | Object::PipeWriter(pipe) => pipe,
+            _ => return,
+        };
+        let reads = matches!(call, Call::Read { .. });
+        self.pipes[pipe].pass_on(reads, &mut self.fx);
+    }
+
+    /// A thread that slept is woken: it is to be resumed.
+    pub(crate) fn rouse(&mut self, task: Task) {
+        if let Some(pending) = self.pending.get_mut(&task)
+            && matches!(pending.stage, Stage::Asleep)
+        {
+            pending.stage = Stage::Woken;
+            self.woken.push(task);
+        }
+    }
+
+    /// It is `now`, in nanoseconds of a clock that only goes forward. Timers expire, in order, and
+    /// calls whose deadline has passed are to be resumed: never early, and at no other time (C096).
+    pub fn advance(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        self.expire_timers();
+        for (task, pending) in &mut self.pending {
+            if let (Wait::Until(deadline), Stage::Asleep) = (pending.wait, &pending.stage)
+                && deadline <= self.now
+            {
+                pending.stage = Stage::Late;
+                self.woken.push(*task);
+            }
+        }
+    }
+
+    /// Ends the waits on an instance: what Linux does *not* do when its number is closed.
+    pub(crate) fn end_waits(&mut self, instance: Id<File>) {
+        for (task, pending) in &mut self.pending {
+            if matches!(&pending.call, Call::EpollWait { file, .. } if *file == instance)
+                && matches!(pending.stage, Stage::Asleep)
+            {
+                pending.stage = Stage::Late;
+                self.woken.push(*task);
+            }
+        }
+    }
+
+    /// Whether somebody sleeps in a wait on an instance.
+    pub(crate) fn has_waiter(&self, instance: Id<File>) -> bool {
+        self.pending
+            .values()
+            .any(|pending| matches!(&pending.call, Call::EpollWait { file, .. } if *file == instance))
+    }
+}
