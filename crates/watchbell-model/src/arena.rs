@@ -38,7 +38,7 @@ impl<T> Ord for Id<T> {
 }
 
 /// Objects in numbered places; a place that was left is used again.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Arena<T> {
     places: Vec<Option<T>>,
     free: Vec<usize>,

@@ -81,18 +81,18 @@ pub enum Wait {
 }
 
 /// A call that is under way.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Call {
     Read { file: Id<File>, room: usize },
     Write { file: Id<File>, bytes: Vec<u8>, written: usize },
     Accept { file: Id<File>, flags: u32 },
     EpollWait { file: Id<File>, max: usize },
-    Poll { lines: Vec<(Result<Id<File>, bool>, Mask)> },
-    Select { lines: Vec<(Fd, Id<File>, Mask)> },
+    Poll { lines: Vec<(Fd, Mask)>, watched: Vec<(Id<File>, Mask)> },
+    Select { lines: Vec<(Fd, Mask)>, watched: Vec<(Id<File>, Mask)> },
 }
 
 /// A call that has not returned.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Pending {
     call: Call,
     wait: Wait,
@@ -102,7 +102,7 @@ pub(crate) struct Pending {
     slept: bool,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 enum Stage {
     /// At the permissive level: a wait that has not looked yet.
     Entered,
@@ -122,9 +122,16 @@ impl Call {
             | Call::Write { file, .. }
             | Call::Accept { file, .. }
             | Call::EpollWait { file, .. } => vec![*file],
-            Call::Poll { lines } => lines.iter().filter_map(|(file, _)| file.ok()).collect(),
-            Call::Select { lines } => lines.iter().map(|(_, file, _)| *file).collect(),
+            Call::Poll { watched, .. } | Call::Select { watched, .. } => {
+                watched.iter().map(|(file, _)| *file).collect()
+            }
         }
+    }
+
+    /// Whether it stays on its queues from the time it first blocks until it returns. Others leave a
+    /// queue by being woken, and enter it anew.
+    fn polls(&self) -> bool {
+        matches!(self, Call::Poll { .. } | Call::Select { .. })
     }
 
     /// What it returns where it may not block any longer.
@@ -133,7 +140,7 @@ impl Call {
             Call::Write { written, .. } if *written > 0 => Ok(Reply::Count(*written)),
             Call::Read { .. } | Call::Write { .. } | Call::Accept { .. } => Err(Errno::EAGAIN),
             Call::EpollWait { .. } => Ok(Reply::Events(Vec::new())),
-            Call::Poll { lines } => Ok(Reply::Masks(vec![Mask::NONE; lines.len()])),
+            Call::Poll { lines, .. } => Ok(Reply::Masks(vec![Mask::NONE; lines.len()])),
             Call::Select { .. } => Ok(Reply::Sets(Sets::default())),
         }
     }
@@ -205,10 +212,7 @@ impl Kernel {
                 }
                 self.go_on(task, pending)
             }
-            Stage::Woken => {
-                self.leave_queues(task, &pending.call);
-                self.go_on(task, pending)
-            }
+            Stage::Woken => self.go_on(task, pending),
             Stage::Late => {
                 self.leave_queues(task, &pending.call);
                 pending.wait = Wait::Not;
@@ -217,17 +221,20 @@ impl Kernel {
         }
     }
 
-    /// A signal interrupts the call in which `task` is blocked. Whether it is made again
-    /// (`SA_RESTART`) is for the caller to decide; waits of epoll and poll never are (C102, E101).
+    /// A signal interrupts the call in which `task` is blocked: it looks once more, and fails with
+    /// `EINTR` if there is still nothing (E069, E070). Whether it is made again (`SA_RESTART`) is for
+    /// the caller to decide; waits of epoll and poll never are (C102, E101).
     ///
     /// # Panics
     ///
     /// If the task is in no call.
     pub fn interrupt(&mut self, task: Task) -> Step {
-        let pending = self.pending.remove(&task).expect("the task is in a call");
+        let mut pending = self.pending.remove(&task).expect("the task is in a call");
         self.leave_queues(task, &pending.call);
         self.woken.retain(|woken| *woken != task);
-        let result = pending.call.interrupted();
+        let result = self.attempt(task, &mut pending);
+        let result = result.unwrap_or_else(|| pending.call.interrupted());
+        self.deliver();
         self.finish(pending.call, result)
     }
 
@@ -251,6 +258,7 @@ impl Kernel {
             (None, _) => return self.sleep(task, pending),
         };
         if pending.slept {
+            self.leave_queues(task, &pending.call);
             self.pass_on(&pending.call);
         }
         if self.fx.oracle.level == Level::Permissive && !self.fx.wakes.is_empty() {
@@ -288,13 +296,15 @@ impl Kernel {
                     Err(error) => Err(error),
                 }
             }
-            Call::Accept { file, flags } => self.accept_once(task, *file, *flags).map(Reply::Fd),
+            Call::Accept { file, flags } => {
+                self.accept_once(task, *file, *flags, pending.wait).map(Reply::Fd)
+            },
             Call::EpollWait { file, max } => {
                 let events = self.scan(*file, *max);
                 return (!events.is_empty()).then_some(Ok(Reply::Events(events)));
             }
-            Call::Poll { lines } => return self.attempt_poll(lines).map(Ok),
-            Call::Select { lines } => return self.attempt_select(lines).map(Ok),
+            Call::Poll { lines, .. } => return self.attempt_poll(task, lines).map(Ok),
+            Call::Select { lines, .. } => return self.attempt_select(task, lines).map(Ok),
         };
         if result == Err(Errno::EAGAIN) { None } else { Some(result) }
     }
@@ -305,8 +315,11 @@ impl Kernel {
             let result = pending.call.interrupted();
             return self.finish(pending.call, result);
         }
-        for (queue, place, entry) in self.entries(task, &pending.call) {
-            self.queues[queue].enter(place, entry);
+        let stays_on = pending.slept && pending.call.polls();
+        if !stays_on {
+            for (queue, place, entry) in self.entries(task, &pending.call) {
+                self.queues[queue].enter(place, entry);
+            }
         }
         let on = pending.on;
         pending.stage = Stage::Asleep;
@@ -338,18 +351,11 @@ impl Kernel {
                 let place = if newest_first { Place::Head } else { Place::Tail };
                 vec![(self.epoll_mut(*file).waiters, place, Entry::exclusive(sleeper))]
             }
-            Call::Poll { lines } => lines
+            Call::Poll { watched, .. } | Call::Select { watched, .. } => watched
                 .iter()
-                .filter_map(|(file, wanted)| {
-                    let queue = self.poll_queue((*file).ok()?);
-                    Some((queue, Place::Head, Entry::plain(Waiter::Poller(task, *wanted))))
-                })
-                .collect(),
-            Call::Select { lines } => lines
-                .iter()
-                .map(|(_, file, wanted)| {
-                    let queue = self.poll_queue(*file);
-                    (queue, Place::Head, Entry::plain(Waiter::Poller(task, *wanted)))
+                .map(|(file, wanted)| {
+                    let entry = Entry::plain(Waiter::Poller(task, *wanted));
+                    (self.poll_queue(*file), Place::Head, entry)
                 })
                 .collect(),
         }

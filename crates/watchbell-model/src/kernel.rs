@@ -21,11 +21,12 @@ use std::collections::BTreeMap;
 /// `EFD_SEMAPHORE`
 pub const EFD_SEMAPHORE: u32 = 1;
 
-/// A system with its processes, open files and blocked calls. Copy it, and there are two.
+/// A system with its processes, open files and blocked calls. Copy it, and there are two; they are equal
+/// until they were used differently.
 ///
 /// A system call is a method. The caller says who makes the call ([`Task`]), and gets the result, or,
 /// of a call that may block, a [`Step`].
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Kernel {
     pub(crate) processes: BTreeMap<u32, Process>,
     pub(crate) files: Arena<File>,

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub type Name = u64;
 
 /// A Unix stream socket.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Socket {
     pub(crate) queue: Id<WaitQueue>,
     pub(crate) name: Option<Name>,
@@ -21,7 +21,7 @@ pub(crate) struct Socket {
 }
 
 /// What a socket has become.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum State {
     /// Neither connected nor listening.
     Fresh(Halves),
@@ -32,7 +32,7 @@ pub(crate) enum State {
 }
 
 /// A listener, with the connections that nobody has accepted.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Listener {
     pub(crate) backlog: usize,
     /// Each is an open file already: what the client sends is received there.

@@ -51,7 +51,7 @@ pub enum Question {
 }
 
 /// Answers given beforehand, and what was asked.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Oracle {
     /// The freedom taken.
     pub level: Level,

@@ -77,52 +77,57 @@ impl Kernel {
     /// number is not open (E090, E099). Replies [`Reply::Masks`]; blocks until one is not empty.
     ///
     /// Looking consumes nothing, on an epoll instance neither (C076).
+    ///
+    /// A call that blocks waits for the open files that it found at first, but it looks the *numbers* up
+    /// again each time that it is woken: one that was closed meanwhile is `NVAL`.
     pub fn poll(&mut self, task: Task, lines: &[PollFd], wait: Wait) -> Step {
-        let lines = lines.iter().map(|line| {
-            let file = self.file_of(task, line.fd).map_err(|_| line.fd >= 0);
-            (file, line.events | Mask::UNASKED)
-        });
-        let call = Call::Poll { lines: lines.collect() };
-        self.start(task, call, wait, On::Readiness)
+        let lines: Vec<(Fd, Mask)> =
+            lines.iter().map(|line| (line.fd, line.events | Mask::UNASKED)).collect();
+        let watched = self.watched(task, &lines);
+        self.start(task, Call::Poll { lines, watched }, wait, On::Readiness)
     }
 
     /// `select(2)`: which of the descriptors are ready. Replies [`Reply::Sets`].
     ///
     /// # Errors
     ///
-    /// `EBADF` where a number is not open (E103).
+    /// `EBADF` where a number is not open at first (E103).
     pub fn select(&mut self, task: Task, sets: &Sets, wait: Wait) -> Step {
-        match self.select_call(task, sets) {
-            Ok(call) => self.start(task, call, wait, On::Readiness),
-            Err(error) => Step::Done(Err(error)),
-        }
-    }
-
-    fn select_call(&mut self, task: Task, sets: &Sets) -> Result<Call, Errno> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<(Fd, Mask)> = Vec::new();
         for (set, wanted) in [&sets.read, &sets.write, &sets.except].into_iter().zip(SELECTED) {
-            for fd in set {
-                lines.push((*fd, self.file_of(task, *fd)?, wanted));
-            }
+            lines.extend(set.iter().map(|fd| (*fd, wanted)));
         }
-        Ok(Call::Select { lines })
+        let watched = self.watched(task, &lines);
+        if watched.len() < lines.len() {
+            return Step::Done(Err(Errno::EBADF));
+        }
+        self.start(task, Call::Select { lines, watched }, wait, On::Readiness)
     }
 
-    pub(crate) fn attempt_poll(&mut self, lines: &[(Result<Id<File>, bool>, Mask)]) -> Option<Reply> {
-        let masks: Vec<Mask> = lines
-            .iter()
-            .map(|(file, wanted)| match file {
-                Ok(file) => self.readiness(*file) & *wanted,
-                Err(named) => Mask::NVAL.when(*named),
-            })
-            .collect();
+    /// The open files on whose queues a call will stand.
+    fn watched(&self, task: Task, lines: &[(Fd, Mask)]) -> Vec<(Id<File>, Mask)> {
+        let line = |(fd, wanted): &(Fd, Mask)| Some((self.file_of(task, *fd).ok()?, *wanted));
+        lines.iter().filter_map(line).collect()
+    }
+
+    /// The readiness behind a number, of what is wanted.
+    fn look_up(&mut self, task: Task, fd: Fd, wanted: Mask) -> Mask {
+        match self.file_of(task, fd) {
+            Ok(file) => self.readiness(file) & wanted,
+            Err(_) => Mask::NVAL.when(fd >= 0),
+        }
+    }
+
+    pub(crate) fn attempt_poll(&mut self, task: Task, lines: &[(Fd, Mask)]) -> Option<Reply> {
+        let masks = lines.iter().map(|(fd, wanted)| self.look_up(task, *fd, *wanted));
+        let masks: Vec<Mask> = masks.collect();
         masks.iter().any(|mask| !mask.is_empty()).then_some(Reply::Masks(masks))
     }
 
-    pub(crate) fn attempt_select(&mut self, lines: &[(Fd, Id<File>, Mask)]) -> Option<Reply> {
+    pub(crate) fn attempt_select(&mut self, task: Task, lines: &[(Fd, Mask)]) -> Option<Reply> {
         let mut sets = Sets::default();
-        for (fd, file, wanted) in lines {
-            if self.readiness(*file).has(*wanted) {
+        for (fd, wanted) in lines {
+            if !self.look_up(task, *fd, *wanted).is_empty() {
                 match *wanted {
                     SELECT_READ => sets.read.push(*fd),
                     SELECT_WRITE => sets.write.push(*fd),

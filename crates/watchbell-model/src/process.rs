@@ -28,14 +28,14 @@ const O_WRONLY: u32 = 1;
 const O_RDWR: u32 = 2;
 
 /// A process's descriptors.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Process {
     table: Vec<Option<Descriptor>>,
     /// `RLIMIT_NOFILE`: the lowest number that is too high.
     limit: usize,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Descriptor {
     file: Id<File>,
     close_on_exec: bool,

@@ -143,6 +143,13 @@ pub struct Rules {
     broken: Option<Rule>,
 }
 
+/// How often rules were kept tells machines apart as little as their age does.
+impl PartialEq for Rules {
+    fn eq(&self, _: &Rules) -> bool {
+        true
+    }
+}
+
 impl Default for Rules {
     fn default() -> Rules {
         Rules {

@@ -1,7 +1,7 @@
 //! The calls on sockets: making, naming, connecting, accepting, shutting down.
 
 use crate::arena::Id;
-use crate::blocking::{Call, On, Step};
+use crate::blocking::{Call, On, Step, Wait};
 use crate::errno::Errno;
 use crate::events::Mask;
 use crate::file::{File, Object};
@@ -150,7 +150,8 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// `EBADF`, `ENOTSOCK`; `EINVAL` where the socket does not listen.
+    /// `EBADF`, `ENOTSOCK`; `EINVAL` where the socket does not listen, or would block although its
+    /// reading half is shut; `EAGAIN`.
     pub fn accept(&mut self, task: Task, fd: Fd, flags: u32) -> Step {
         let checked = check_flags(flags)
             .and_then(|()| self.file_of(task, fd))
@@ -169,6 +170,7 @@ impl Kernel {
         task: Task,
         file: Id<File>,
         flags: u32,
+        wait: Wait,
     ) -> Result<Fd, Errno> {
         self.check_room(task, 1)?;
         let State::Listening(listener) = &mut self.socket_mut(file)?.state else {
@@ -176,7 +178,7 @@ impl Kernel {
         };
         let shut = listener.shut.reading;
         let Some(connection) = listener.pending.pop_front() else {
-            return Err(if shut { Errno::EINVAL } else { Errno::EAGAIN });
+            return Err(if shut && wait != Wait::Not { Errno::EINVAL } else { Errno::EAGAIN });
         };
         self.files[connection].status = flags & O_NONBLOCK;
         let fd = self.install(task, connection, flags)?;

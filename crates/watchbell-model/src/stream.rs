@@ -43,14 +43,14 @@ pub(crate) struct Halves {
 }
 
 /// Two ends, each with what it has received.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Pair {
     a: End,
     b: End,
 }
 
 /// One end of a connection.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct End {
     pub(crate) queue: Id<WaitQueue>,
     received: VecDeque<Message>,
@@ -61,7 +61,7 @@ pub(crate) struct End {
     open: bool,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Message {
     bytes: VecDeque<u8>,
     charge: usize,
@@ -80,7 +80,7 @@ impl End {
     /// writable now, whether or not it was before.
     fn message_taken(&mut self, charge: usize, fx: &mut Effects) {
         self.charged -= charge;
-        if self.has_room() && fx.keeps(Rule::TakenMessageSignalsOut) {
+        if self.open && self.has_room() && fx.keeps(Rule::TakenMessageSignalsOut) {
             fx.wake(Wake::one(self.queue, WRITABLE));
         }
     }

@@ -27,7 +27,7 @@ pub enum Op {
 }
 
 /// One entry of an interest list.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Registration {
     /// The instance that it belongs to.
     pub(crate) epoll: Id<File>,

@@ -2,6 +2,7 @@
 
 use super::call::{Call, Outcome, Timeout, Value};
 use super::raw::{self, borrow};
+use super::threads::Threads;
 use rustix::event::epoll::{EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFlags, epoll};
 use rustix::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -19,22 +20,38 @@ use rustix::time::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use watchbell_model::{Event, Fd, Mask, Name, Op, PollFd, Sets, Shutdown};
 
 /// The running kernel, with a part of this process's descriptor table to itself: from the lowest
 /// number up from which all are free. Number 0 of a test is that number.
 pub struct Linux {
+    calls: Calls,
+    alone: MutexGuard<'static, Option<Threads>>,
+}
+
+/// What a thread of a test needs to make calls.
+#[derive(Clone)]
+pub struct Calls {
     base: RawFd,
     /// Names of sockets are of the whole machine: this makes them of one test.
     names: u64,
     /// A pair of sockets by which this process passes descriptors to itself.
-    passage: (OwnedFd, OwnedFd),
-    _alone: MutexGuard<'static, ()>,
+    passage: Arc<(OwnedFd, OwnedFd)>,
 }
 
-/// One test at a time opens descriptors: their numbers are compared.
-static ALONE: Mutex<()> = Mutex::new(());
+impl std::ops::Deref for Linux {
+    type Target = Calls;
+    fn deref(&self) -> &Calls {
+        &self.calls
+    }
+}
+
+/// One test at a time opens descriptors, since their numbers are compared; and has the threads.
+static ALONE: Mutex<Option<Threads>> = Mutex::new(None);
+
+/// How many threads a test can use.
+pub const THREADS: usize = 8;
 
 /// How many numbers a test can use.
 pub const NUMBERS: Fd = 200;
@@ -43,12 +60,14 @@ impl Linux {
     /// Waits until no other test of this process runs on Linux.
     pub fn new() -> Linux {
         static NAMES: AtomicU64 = AtomicU64::new(0);
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        alone.get_or_insert_with(|| Threads::new(THREADS)).quiet();
         let names = NAMES.fetch_add(1, Ordering::Relaxed);
         let passage =
             net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .expect("a pair of sockets");
-        Linux { base: first_free(), names, passage, _alone: alone }
+        let passage = Arc::new(passage);
+        Linux { calls: Calls { base: first_free(), names, passage }, alone }
     }
 
     /// Closes what a test has left open, and begins anew.
@@ -56,9 +75,16 @@ impl Linux {
         for fd in 0..used {
             let _ = raw::close(self.base + fd);
         }
-        self.names += 1 << 32;
+        self.calls.names += 1 << 32;
     }
 
+    /// The threads, and what they need to make calls.
+    pub fn threads(&mut self) -> (&mut Threads, &Calls) {
+        (self.alone.as_mut().expect("made with the first `Linux`"), &self.calls)
+    }
+}
+
+impl Calls {
     fn name(&self, name: Name) -> SocketAddrUnix {
         let name = format!("watchbell-model-{}-{}-{name}", std::process::id(), self.names);
         SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a short name")

@@ -3,7 +3,9 @@
 //! - [`call`]: calls and outcomes as values;
 //! - [`model`] and [`linux`]: the arms ([`raw`] holds what safe Rust has no word for);
 //! - [`random`]: programs of random calls;
-//! - [`sequence`]: one thread, every result compared exactly.
+//! - [`sequence`]: one thread, every result compared exactly;
+//! - [`threads`]: threads that block; [`waiters`]: the comparison with them;
+//! - [`system`]: one test body for both arms.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "a module of several test programs")]
@@ -14,3 +16,6 @@ pub mod model;
 pub mod random;
 pub mod raw;
 pub mod sequence;
+pub mod system;
+pub mod threads;
+pub mod waiters;

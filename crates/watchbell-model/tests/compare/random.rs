@@ -37,6 +37,8 @@ pub struct Words {
     pub first: u32,
     pub second: u32,
     pub third: u32,
+    /// It makes something to work with, at the beginning of a program.
+    pub fixed: bool,
 }
 
 impl Words {
@@ -48,13 +50,56 @@ impl Words {
             first: b as u32,
             second: (b >> 32) as u32,
             third: c as u32,
+            fixed: false,
         }
     }
 }
 
-/// A random program of up to `longest` steps.
+/// A random program of up to `longest` steps. Most begin by making something to work with.
 pub fn program(random: &mut Random, longest: usize) -> Vec<Words> {
-    (0..1 + random.below(longest)).map(|_| Words::random(random)).collect()
+    const EPOLL: u32 = 8;
+    const EVENTFD: u32 = 0;
+    const PIPE: u32 = 4;
+    const PAIR: u32 = 5;
+    const SOCKET: u32 = 6;
+    let makes: &[u32] = match random.below(8) {
+        0 => &[],
+        1 => &[EPOLL, EVENTFD],
+        2 => &[EPOLL, EVENTFD, EVENTFD, EVENTFD],
+        3 => &[EPOLL, EPOLL, EVENTFD, PIPE],
+        4 => &[EPOLL, PAIR, EVENTFD],
+        5 => &[EPOLL, SOCKET, SOCKET],
+        6 => &[EPOLL, EPOLL, EPOLL, EVENTFD, EVENTFD],
+        _ => &[EPOLL, EVENTFD, PIPE, PAIR],
+    };
+    let mut steps: Vec<Words> =
+        (0..makes.len() + 1 + random.below(longest)).map(|_| Words::random(random)).collect();
+    for (step, kind) in steps.iter_mut().zip(makes) {
+        step.kind = *kind;
+        step.third = 0;
+        step.fixed = true;
+        step.what = step.what % 4 + 1;
+    }
+    steps
+}
+
+/// Leaves steps out of a failing program for as long as it fails.
+pub fn smallest(mut steps: Vec<Words>, fails: &mut dyn FnMut(&[Words]) -> bool) -> Vec<Words> {
+    let mut span = steps.len() / 2;
+    while span > 0 {
+        let mut from = 0;
+        while from < steps.len() {
+            let mut fewer = steps.clone();
+            fewer.drain(from..(from + span).min(steps.len()));
+            if fails(&fewer) {
+                steps = fewer;
+            } else {
+                from += span;
+            }
+        }
+        span /= 2;
+    }
+    steps
 }
 
 /// What a number refers to.
@@ -100,6 +145,16 @@ impl Table {
         }
     }
 
+    /// An epoll instance.
+    pub fn epoll(&self, word: u32) -> Fd {
+        self.pick(word, &[Epoll])
+    }
+
+    /// Anything that is open.
+    pub fn any(&self, word: u32) -> Fd {
+        self.pick(word, OPEN)
+    }
+
     fn set(&mut self, fd: Fd, kind: Kind) {
         let place = fd as usize;
         if self.kinds.len() <= place {
@@ -140,11 +195,11 @@ impl Table {
 
     /// What a step means.
     pub fn resolve(&self, step: &Words) -> Call {
-        let Words { kind, what, first, second, third } = *step;
+        let Words { kind, what, first, second, third, .. } = *step;
         let nonblock = if what % 13 == 0 { 0 } else { O_NONBLOCK };
         let flags = nonblock | if what % 5 == 0 { O_CLOEXEC } else { 0 };
         let any = || self.pick(first, OPEN);
-        match kind % 100 {
+        match kind % 120 {
             0..=3 => Call::Eventfd {
                 initval: one_of(second, &[0, 0, 0, 1, 3, u32::MAX]),
                 flags: flags | one_of(third, &[0, 0, 0, EFD_SEMAPHORE, EFD_SEMAPHORE, 0, 0, 0x100]),
@@ -166,10 +221,10 @@ impl Table {
             19 => Call::SetTimer { fd: self.pick(first, &[Timer]), on: second % 2 == 0 },
             20 | 21 => Call::Dup { fd: any() },
             22 => Call::Dup2 { fd: any(), number: (second % 12) as Fd },
-            23..=25 => Call::Close { fd: any() },
-            26 => match what % 4 {
+            23 | 24 => Call::Close { fd: any() },
+            25 | 26 => match what % 4 {
                 0 => Call::GetFlags { fd: any() },
-                1 => Call::SetFlags { fd: any(), flags: one_of(second, STATUS) },
+                1 => self.set_flags(any(), one_of(second, STATUS)),
                 2 => Call::GetCloexec { fd: any() },
                 _ => Call::SetCloexec { fd: any(), on: second % 2 == 0 },
             },
@@ -177,17 +232,23 @@ impl Table {
             39..=44 => self.write_bytes(first, second, third),
             45..=55 => Call::Read {
                 fd: self.pick(first, &[Eventfd, Eventfd, Reader, Socket, Timer]),
-                room: one_of(second, &[8, 8, 8, 8, 0, 1, 7, 16, 200, 4096, 65_000]),
+                room: one_of(second, &[8, 8, 8, 8, 0, 1, 7, 16, 200, 4096, 8192, 65_000]),
             },
-            56..=75 => self.ctl(step),
-            76..=80 => self.poll(step),
-            81 => self.select(step),
+            56..=85 => self.ctl(step),
+            86..=89 => self.poll(step),
+            90 => self.select(step),
             _ => Call::Wait {
                 epoll: self.pick(first, &[Epoll]),
                 max: one_of(second, &[16, 16, 16, 16, 1, 1, 2, 3, 0]),
                 timeout: Timeout::Zero,
             },
         }
+    }
+
+    /// A pipe with O_DIRECT keeps packets apart, which the model leaves out.
+    fn set_flags(&self, fd: Fd, flags: u32) -> Call {
+        let pipe = matches!(self.kind(fd), Reader | Writer);
+        Call::SetFlags { fd, flags: if pipe { flags & !O_DIRECT } else { flags } }
     }
 
     fn write_value(&self, first: u32, second: u32) -> Call {
@@ -203,7 +264,7 @@ impl Table {
         let fd = self.pick(first, &[Writer, Socket, Eventfd]);
         let length = one_of(
             second,
-            &[1, 1, 1, 8, 100, 0, 7, 500, 2000, 4095, 4096, 5000, 65_000, 70_000, 120_000],
+            &[1, 1, 1, 8, 100, 0, 7, 500, 2000, 4095, 4096, 5000, 65_000, 65_536, 70_000, 120_000],
         );
         Call::Write { fd, bytes: (0..length).map(|i| (i as u32 + third) as u8).collect() }
     }

@@ -84,27 +84,45 @@ pub fn signal(thread: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
 }
 
-/// Runs `body` in a forked child and returns what it returned, sent through a pipe.
-pub fn in_child(body: impl FnOnce() -> String) -> String {
+/// A forked child that waits for its end.
+pub struct Child {
+    process: i32,
+    leave: std::io::PipeWriter,
+}
+
+/// Runs `body` in a forked child. Returns what it returned, sent through a pipe, and the child, which
+/// stays until it is [ended](Child::end).
+pub fn fork(body: impl FnOnce() -> String) -> (String, Child) {
     use std::io::{Read, Write};
-    let (mut reader, mut writer) = std::io::pipe().expect("a pipe");
+    let (mut said, mut saying) = std::io::pipe().expect("a pipe");
+    let (mut left, leave) = std::io::pipe().expect("a pipe");
     // SAFETY: the child has this thread alone. It takes no lock that another thread can hold (glibc
     // makes its allocator usable after fork) and leaves by `_exit`.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
-        let said = said.unwrap_or_else(|_| "the child panicked".into());
-        let _ = writer.write_all(said.as_bytes());
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        drop(leave);
+        let text = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+        let text = text.unwrap_or_else(|_| "the child panicked".into());
+        let _ = saying.write_all(text.as_bytes());
+        drop(saying);
+        let _ = left.read(&mut [0]);
         // SAFETY: `_exit` does not return and runs no handler of the parent's.
         unsafe { libc::_exit(0) };
     }
-    assert!(child > 0, "fork: {}", std::io::Error::last_os_error());
-    drop(writer);
-    let mut said = String::new();
-    reader.read_to_string(&mut said).expect("what the child says");
-    // SAFETY: `child` is a child of this process that nobody else waits for; no status is asked.
-    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-    said
+    assert!(process > 0, "fork: {}", std::io::Error::last_os_error());
+    drop(saying);
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("what the child says");
+    (text, Child { process, leave })
+}
+
+impl Child {
+    /// Lets the child leave, and waits until it has.
+    pub fn end(self) {
+        drop(self.leave);
+        // SAFETY: it is a child of this process that nobody else waits for; no status is asked.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    }
 }
 
 fn last_error() -> Errno {

@@ -7,7 +7,7 @@ use super::random::{Random, Table, Words, program};
 use watchbell_model::{Kernel, Rule, Task};
 
 /// How long the programs are.
-pub const LONGEST: usize = 48;
+pub const LONGEST: usize = 60;
 
 /// What was compared so far.
 #[derive(Clone, Default)]
@@ -20,7 +20,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, kernel: &mut Kernel) {
+    /// Adds what a machine has done.
+    pub fn learn(&mut self, kernel: &mut Kernel) {
         self.kept.resize(Rule::ALL.len(), 0);
         for (rule, kept) in Rule::ALL.iter().zip(&mut self.kept) {
             *kept += kernel.rules().times_kept(*rule);
@@ -87,12 +88,12 @@ pub fn run(
     }
     linux.reset(table.len().max(16));
     tally.sequences += 1;
-    tally.add(&mut kernel);
+    tally.learn(&mut kernel);
     result
 }
 
 /// Calls on blocking descriptors are for tests with several threads.
-fn may_block(linux: &Linux, call: &Call) -> bool {
+pub fn may_block(linux: &Linux, call: &Call) -> bool {
     match call {
         Call::Read { fd, .. } | Call::Write { fd, .. } | Call::Accept { fd, .. } => {
             linux.is_blocking(*fd)
@@ -120,25 +121,11 @@ pub fn compare(
     Ok(())
 }
 
-/// Leaves steps out of a failing program for as long as it fails.
-fn smallest(linux: &mut Linux, mut steps: Vec<Words>, broken: Option<Rule>) -> Mismatch {
-    let mut nothing = Tally::default();
-    let mut span = steps.len() / 2;
-    while span > 0 {
-        let mut from = 0;
-        while from < steps.len() {
-            let mut fewer = steps.clone();
-            fewer.drain(from..(from + span).min(steps.len()));
-            if run(linux, &fewer, broken, &mut nothing).is_err() {
-                steps = fewer;
-            } else {
-                from += span;
-            }
-        }
-        span /= 2;
-    }
-    match run(linux, &steps, broken, &mut nothing) {
+fn smallest(linux: &mut Linux, steps: Vec<Words>, broken: Option<Rule>) -> Mismatch {
+    let mut fails = |steps: &[Words]| run(linux, steps, broken, &mut Tally::default()).is_err();
+    let steps = super::random::smallest(steps, &mut fails);
+    match run(linux, &steps, broken, &mut Tally::default()) {
         Err(mismatch) => mismatch,
-        Ok(()) => unreachable!("a program that fails is left as it is"),
+        Ok(()) => unreachable!("a program of one thread that fails, fails"),
     }
 }
