@@ -6,7 +6,7 @@ use compare::linux::Linux;
 use compare::sequence::Tally;
 use compare::waiters::{compare, one_cpu};
 
-const SEQUENCES: u64 = 1_500;
+const SEQUENCES: u64 = 2_000;
 
 #[test]
 fn every_order_of_waking_is_linuxs() {

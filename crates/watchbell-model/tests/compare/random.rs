@@ -42,6 +42,10 @@ pub struct Words {
 }
 
 impl Words {
+    fn fixed(kind: u32, first: u32, second: u32, third: u32) -> Words {
+        Words { kind, what: 1, first, second, third, fixed: true }
+    }
+
     fn random(random: &mut Random) -> Words {
         let [a, b, c] = [random.next(), random.next(), random.next()];
         Words {
@@ -57,31 +61,55 @@ impl Words {
 
 /// A random program of up to `longest` steps. Most begin by making something to work with.
 pub fn program(random: &mut Random, longest: usize) -> Vec<Words> {
-    const EPOLL: u32 = 8;
-    const EVENTFD: u32 = 0;
-    const PIPE: u32 = 4;
-    const PAIR: u32 = 5;
-    const SOCKET: u32 = 6;
-    let makes: &[u32] = match random.below(8) {
-        0 => &[],
-        1 => &[EPOLL, EVENTFD],
-        2 => &[EPOLL, EVENTFD, EVENTFD, EVENTFD],
-        3 => &[EPOLL, EPOLL, EVENTFD, PIPE],
-        4 => &[EPOLL, PAIR, EVENTFD],
-        5 => &[EPOLL, SOCKET, SOCKET],
-        6 => &[EPOLL, EPOLL, EPOLL, EVENTFD, EVENTFD],
-        _ => &[EPOLL, EVENTFD, PIPE, PAIR],
+    let mut steps = beginning(random.below(12));
+    let count = 1 + random.below(longest);
+    steps.extend((0..count).map(|_| Words::random(random)));
+    steps
+}
+
+/// Steps that are the same each time. The numbers are those of [`Table::resolve`].
+fn beginning(which: usize) -> Vec<Words> {
+    let make = |kinds: &[u32]| kinds.iter().map(|kind| Words::fixed(*kind, 0, 0, 0)).collect();
+    let watch = |epoll, target, mask| Words::fixed(CTL, epoll, target, mask);
+    let mut steps: Vec<Words> = match which {
+        0 => make(&[]),
+        1 => make(&[EPOLL, EVENTFD]),
+        2 => make(&[EPOLL, EVENTFD, EVENTFD, EVENTFD]),
+        3 => make(&[EPOLL, EPOLL, EVENTFD, PIPE]),
+        4 => make(&[EPOLL, PAIR, EVENTFD]),
+        5 => make(&[EPOLL, TIMER, EVENTFD]),
+        6 => make(&[EPOLL, EPOLL, EPOLL, EVENTFD, EVENTFD]),
+        7 => make(&[EPOLL, PIPE]),
+        8 => make(&[EPOLL; 6]),
+        9 => make(&[EPOLL, SOCKET, SOCKET, SOCKET, BIND, LISTEN]),
+        10 => make(&[EPOLL, EPOLL, EPOLL, EVENTFD]),
+        _ => make(&[EPOLL, EVENTFD, PIPE, PAIR]),
     };
-    let mut steps: Vec<Words> =
-        (0..makes.len() + 1 + random.below(longest)).map(|_| Words::random(random)).collect();
-    for (step, kind) in steps.iter_mut().zip(makes) {
-        step.kind = *kind;
-        step.third = 0;
-        step.fixed = true;
-        step.what = step.what % 4 + 1;
+    match which {
+        2 => steps.push(watch(0, 1, MASK_EDGE)),
+        5 => steps.push(watch(0, 1, 0)),
+        7 => steps.extend([watch(0, 2, MASK_EDGE_OUT), Words::fixed(FILL, 0, 0, 0)]),
+        8 => steps.extend((0..5).map(|outer| watch(outer, outer + 1, 0))),
+        9 => steps.push(watch(0, 1, MASK_EDGE)),
+        10 => steps.extend((0..3).map(|epoll| watch(epoll, 3, MASK_EXCLUSIVE))),
+        _ => {}
     }
     steps
 }
+
+const EVENTFD: u32 = 0;
+const PIPE: u32 = 4;
+const PAIR: u32 = 5;
+const SOCKET: u32 = 6;
+const TIMER: u32 = 7;
+const EPOLL: u32 = 8;
+const BIND: u32 = 12;
+const LISTEN: u32 = 13;
+const FILL: u32 = 44;
+const CTL: u32 = 56;
+const MASK_EDGE: u32 = 12 * 3;
+const MASK_EDGE_OUT: u32 = 12 * 3 + 3;
+const MASK_EXCLUSIVE: u32 = 12 * 9;
 
 /// Leaves steps out of a failing program for as long as it fails.
 pub fn smallest(mut steps: Vec<Words>, fails: &mut dyn FnMut(&[Words]) -> bool) -> Vec<Words> {
@@ -229,7 +257,8 @@ impl Table {
                 _ => Call::SetCloexec { fd: any(), on: second % 2 == 0 },
             },
             27..=38 => self.write_value(first, second),
-            39..=44 => self.write_bytes(first, second, third),
+            39..=43 => self.write_bytes(first, second, third),
+            44 => Call::Write { fd: self.pick(first, &[Writer]), bytes: vec![0; 65_536] },
             45..=55 => Call::Read {
                 fd: self.pick(first, &[Eventfd, Eventfd, Reader, Socket, Timer]),
                 room: one_of(second, &[8, 8, 8, 8, 0, 1, 7, 16, 200, 4096, 8192, 65_000]),
@@ -266,7 +295,7 @@ impl Table {
             second,
             &[1, 1, 1, 8, 100, 0, 7, 500, 2000, 4095, 4096, 5000, 65_000, 65_536, 70_000, 120_000],
         );
-        Call::Write { fd, bytes: (0..length).map(|i| (i as u32 + third) as u8).collect() }
+        Call::Write { fd, bytes: (0..length).map(|i| third.wrapping_add(i as u32) as u8).collect() }
     }
 
     fn ctl(&self, step: &Words) -> Call {

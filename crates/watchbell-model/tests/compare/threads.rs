@@ -78,6 +78,13 @@ impl Threads {
         shared.outcome.lock().unwrap().take()
     }
 
+    /// How often the thread has been given a CPU.
+    pub fn runs(&self, thread: usize) -> u64 {
+        let schedstat = read(&self.threads[thread].schedstat);
+        let runs = schedstat.split_whitespace().nth(2);
+        runs.and_then(|runs| runs.parse().ok()).expect("the third word is a number")
+    }
+
     /// Makes all threads idle: those that are blocked are interrupted.
     pub fn quiet(&mut self) {
         for worker in &self.threads {
@@ -125,14 +132,15 @@ impl Worker {
         if self.shared.state.load(Ordering::Acquire) != CALLING {
             return Some(String::new());
         }
-        let mut room = [0; 128];
-        let mut read = |file: &File| {
-            let count = file.read_at(&mut room, 0).unwrap_or(0);
-            String::from_utf8_lossy(&room[..count]).into_owned()
-        };
         let syscall = read(&self.syscall);
         let number = syscall.split(' ').next()?.trim().parse::<i64>().ok()?;
         let asleep = number != libc::SYS_futex && number >= 0;
         asleep.then(|| read(&self.schedstat))
     }
+}
+
+fn read(file: &File) -> String {
+    let mut room = [0; 128];
+    let count = file.read_at(&mut room, 0).unwrap_or(0);
+    String::from_utf8_lossy(&room[..count]).into_owned()
 }

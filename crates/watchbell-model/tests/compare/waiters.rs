@@ -2,12 +2,13 @@
 //!
 //! After each call everybody who was woken runs until he has returned or is blocked again. In which
 //! order they run is open, so the model tries all orders and keeps every state that agrees with what
-//! Linux was seen to do. A mismatch is a call after which none is left.
+//! Linux was seen to do: what the calls returned, and also who was woken for nothing. A mismatch is a
+//! call after which no state is left.
 //!
 //! All threads are on one CPU: a woken thread does not run before the wakeup that woke it has gone
 //! through the whole queue. (With several, see `tests/concurrent.rs`.)
 
-use super::call::{Call, Outcome, Timeout, Value, show};
+use super::call::{Call, Outcome, Timeout, show};
 use super::linux::{Linux, NUMBERS};
 use super::model::{Made, made, make};
 use super::random::{Random, Table, Words, program};
@@ -24,8 +25,18 @@ pub const LONGEST: usize = 40;
 struct Candidate {
     kernel: Kernel,
     now: u64,
-    /// What each thread's call has returned and nobody has looked at yet.
-    returned: Vec<Option<Outcome>>,
+    /// What each thread has done since somebody looked.
+    seen: Vec<Seen>,
+}
+
+/// What a thread has done.
+#[derive(Clone, Debug, PartialEq)]
+enum Seen {
+    /// Nothing.
+    Rested,
+    /// It was woken, and blocks again.
+    Woken,
+    Returned(Outcome),
 }
 
 /// What is done in one step.
@@ -56,7 +67,7 @@ impl Candidate {
             Step::Start(thread, call) => {
                 let task = Task::MAIN.thread(*thread as u32 + 1);
                 if let Made::Done(outcome) = make(&mut self.kernel, &mut self.now, task, call) {
-                    self.returned[*thread] = Some(outcome);
+                    self.seen[*thread] = Seen::Returned(outcome);
                 }
                 None
             }
@@ -65,7 +76,7 @@ impl Candidate {
                 if self.kernel.is_blocked(task)
                     && let Made::Done(outcome) = made(self.kernel.interrupt(task))
                 {
-                    self.returned[*thread] = Some(outcome);
+                    self.seen[*thread] = Seen::Returned(outcome);
                 }
                 None
             }
@@ -85,9 +96,10 @@ impl Candidate {
             let mut other = self.clone();
             let mut rest = woken.clone();
             let task = rest.remove(next);
-            if let Made::Done(outcome) = made(other.kernel.resume(task)) {
-                other.returned[task.thread as usize - 1] = Some(outcome);
-            }
+            other.seen[task.thread as usize - 1] = match made(other.kernel.resume(task)) {
+                Made::Done(outcome) => Seen::Returned(outcome),
+                Made::Blocked => Seen::Woken,
+            };
             other.settle(rest, rests);
         }
     }
@@ -104,7 +116,7 @@ pub fn run(
     if let Some(rule) = broken {
         kernel.rules().break_one(rule);
     }
-    let mut states = vec![Candidate { kernel, now: 0, returned: vec![None; WAITERS] }];
+    let mut states = vec![Candidate { kernel, now: 0, seen: vec![Seen::Rested; WAITERS] }];
     let mut table = Table::default();
     let mut busy = [false; WAITERS];
     let mut listing = String::new();
@@ -116,8 +128,9 @@ pub fn run(
         {
             continue;
         }
+        let before = runs(linux, &busy);
         let outcome = on_linux(linux, &step);
-        let seen = settled(linux, &mut busy, &step);
+        let seen = settled(linux, &mut busy, &before, &step);
         if let (Step::Call(call), Some(outcome)) = (&step, &outcome) {
             table.learn(call, outcome);
         }
@@ -129,12 +142,11 @@ pub fn run(
                 state.settle(Vec::new(), &mut rests);
             }
         }
-        let agreed = rests.iter().filter(|state| state.returned == seen);
+        let agreed = rests.iter().filter(|state| state.seen == seen);
         let agreed: Vec<Candidate> = agreed.cloned().map(Candidate::looked_at).collect();
         if agreed.is_empty() {
             for state in rests.iter().take(3) {
-                let returned: Vec<_> = state.returned.iter().map(Option::as_ref).collect();
-                listing += &format!("    // the model: {}\n", show_all(&returned));
+                listing += &format!("    // the model: {}\n", show_all(&state.seen));
             }
             result = Err(Mismatch { listing });
             break;
@@ -150,7 +162,7 @@ pub fn run(
 
 impl Candidate {
     fn looked_at(mut self) -> Candidate {
-        self.returned.fill(None);
+        self.seen.fill(Seen::Rested);
         self
     }
 }
@@ -167,19 +179,37 @@ fn on_linux(linux: &mut Linux, step: &Step) -> Option<Outcome> {
     None
 }
 
-/// What the threads' calls have returned once all have come to rest.
-fn settled(linux: &mut Linux, busy: &mut [bool; WAITERS], step: &Step) -> Vec<Option<Outcome>> {
-    if let Step::Start(thread, _) = step {
-        busy[*thread] = true;
+/// How often the threads that are blocked have run.
+fn runs(linux: &mut Linux, busy: &[bool; WAITERS]) -> Vec<u64> {
+    let threads = linux.threads().0;
+    (0..WAITERS).map(|thread| if busy[thread] { threads.runs(thread) } else { 0 }).collect()
+}
+
+/// What the threads have done once all have come to rest.
+fn settled(
+    linux: &mut Linux,
+    busy: &mut [bool; WAITERS],
+    before: &[u64],
+    step: &Step,
+) -> Vec<Seen> {
+    let started = match step {
+        Step::Start(thread, _) => Some(*thread),
+        _ => None,
+    };
+    if let Some(thread) = started {
+        busy[thread] = true;
     }
     if busy.contains(&true) {
         linux.threads().0.settle();
     }
-    let mut seen = vec![None; WAITERS];
-    for thread in 0..WAITERS {
-        if busy[thread] {
-            seen[thread] = linux.threads().0.returned(thread);
-            busy[thread] = seen[thread].is_none();
+    let mut seen = vec![Seen::Rested; WAITERS];
+    let threads = linux.threads().0;
+    for thread in (0..WAITERS).filter(|thread| busy[*thread]).collect::<Vec<_>>() {
+        if let Some(outcome) = threads.returned(thread) {
+            seen[thread] = Seen::Returned(outcome);
+            busy[thread] = false;
+        } else if started != Some(thread) && threads.runs(thread) > before[thread] {
+            seen[thread] = Seen::Woken;
         }
     }
     seen
@@ -207,20 +237,24 @@ fn resolve(table: &Table, words: &Words, busy: &[bool; WAITERS]) -> Option<Step>
     }
 }
 
-fn describe(step: &Step, outcome: Option<&Outcome>, seen: &[Option<Outcome>]) -> String {
-    let seen: Vec<_> = seen.iter().map(Option::as_ref).collect();
+fn describe(step: &Step, outcome: Option<&Outcome>, seen: &[Seen]) -> String {
+    let seen = show_all(seen);
     match step {
         Step::Call(call) => {
             let outcome = outcome.map(show).unwrap_or_default();
-            format!("    {call} = {outcome}  {}\n", show_all(&seen))
+            format!("    {call} = {outcome}  {seen}\n")
         }
-        Step::Start(thread, call) => format!("    thread {thread}: {call}  {}\n", show_all(&seen)),
-        Step::Interrupt(thread) => format!("    interrupt thread {thread}  {}\n", show_all(&seen)),
+        Step::Start(thread, call) => format!("    thread {thread}: {call}  {seen}\n"),
+        Step::Interrupt(thread) => format!("    interrupt thread {thread}  {seen}\n"),
     }
 }
 
-fn show_all(returned: &[Option<&Outcome>]) -> String {
-    let each = returned.iter().map(|outcome| outcome.map_or("-".into(), show));
+fn show_all(seen: &[Seen]) -> String {
+    let each = seen.iter().map(|seen| match seen {
+        Seen::Rested => "-".into(),
+        Seen::Woken => "woken".into(),
+        Seen::Returned(outcome) => show(outcome),
+    });
     each.collect::<Vec<_>>().join(" ")
 }
 
@@ -248,14 +282,6 @@ fn smallest(linux: &mut Linux, words: Vec<Words>, broken: Option<Rule>) -> Misma
     match run(linux, &words, broken, &mut Tally::default()) {
         Err(mismatch) => mismatch,
         Ok(()) => Mismatch { listing: "    // it was seen once, and not again\n".into() },
-    }
-}
-
-/// Whether an outcome brought events, for the tally.
-pub fn events(outcome: &Outcome) -> usize {
-    match outcome {
-        Ok(Value::Events(events)) => events.len(),
-        _ => 0,
     }
 }
 
