@@ -16,6 +16,7 @@ pub type Name = u64;
 #[derive(Clone, PartialEq)]
 pub(crate) struct Socket {
     pub(crate) queue: Id<WaitQueue>,
+    /// A connection that was accepted has its listener's.
     pub(crate) name: Option<Name>,
     pub(crate) state: State,
 }

@@ -134,6 +134,7 @@ impl Kernel {
         let server = self.open_socket(State::Fresh(Halves::default()), 0);
         self.join(client, server);
         self.hold(server);
+        self.socket_mut(server)?.name = Some(name);
         let socket = self.socket_mut(listening)?;
         let queue = socket.queue;
         if let State::Listening(listener) = &mut socket.state {
