@@ -287,14 +287,19 @@ impl Kernel {
         if nonblocking && !self.fx.keeps(NonblockMeansNothingToEpoll) { Wait::Not } else { wait }
     }
 
-    /// What proc_pid_fdinfo(5) shows of an eventfd: its count and its mode (E004, E010).
+    /// What proc_pid_fdinfo(5) shows of an eventfd, its count and its mode (E004, E010), and of an epoll
+    /// instance, a line a registration (C007, C052).
     ///
     /// # Errors
     ///
-    /// `EBADF`; `EINVAL` where it is none.
-    pub fn eventfd_info(&mut self, task: Task, fd: Fd) -> Result<String, Errno> {
+    /// `EBADF`; `EINVAL` where it is neither.
+    pub fn fdinfo(&mut self, task: Task, fd: Fd) -> Result<String, Errno> {
         match &self.files[self.file_of(task, fd)?].object {
             Object::Eventfd(eventfd) => Ok(eventfd.fdinfo()),
+            Object::Epoll(epoll) => {
+                let rows = epoll.interest.values().map(|id| self.registrations[*id].fdinfo());
+                Ok(rows.collect())
+            }
             _ => Err(Errno::EINVAL),
         }
     }

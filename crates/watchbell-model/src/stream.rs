@@ -149,7 +149,8 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// `EPIPE` where the writing half is shut, as it is once the peer is closed; `EAGAIN` without room.
+    /// `EPIPE` where the writing half is shut, as it is once the peer is closed, or the peer's reading
+    /// half, as it may have been before it was connected; `EAGAIN` without room.
     pub(crate) fn write(
         &mut self,
         side: Side,
@@ -166,9 +167,14 @@ impl Pair {
         let mut rest = &bytes[..fx.shorten(Question::ShortWrite, bytes.len())];
         let whole = rest.len();
         while !rest.is_empty() {
-            if own.charged >= SEND_BUFFER {
+            let refused = match () {
+                () if own.charged >= SEND_BUFFER => Some(Errno::EAGAIN),
+                () if peer.shut.reading => Some(Errno::EPIPE),
+                () => None,
+            };
+            if let Some(error) = refused {
                 let sent = whole - rest.len();
-                return if sent == 0 { Err(Errno::EAGAIN) } else { Ok(sent) };
+                return if sent == 0 { Err(error) } else { Ok(sent) };
             }
             let (message, beyond) = rest.split_at(rest.len().min(LONGEST_MESSAGE));
             let charge = charge(message.len());

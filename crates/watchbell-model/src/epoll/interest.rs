@@ -4,7 +4,6 @@
 //! So one open file can be registered twice by two numbers, and a number that has come to mean another
 //! file is not registered (S210).
 
-use super::Epoll;
 use crate::arena::Id;
 use crate::errno::Errno;
 use crate::events::{Event, Mask};
@@ -202,18 +201,11 @@ impl Kernel {
             }
         }
     }
+}
 
-    /// The mask and the data that are stored for a number, as proc_pid_fdinfo(5) shows them (C007,
-    /// C052).
-    ///
-    /// # Errors
-    ///
-    /// `EBADF`; `EINVAL` where the instance is none; `ENOENT`.
-    pub fn registered(&mut self, task: Task, epoll: Fd, number: Fd) -> Result<Event, Errno> {
-        let instance: &Epoll = self.epoll(self.file_of(task, epoll)?)?;
-        let found = instance.interest.iter().find(|((_, other), _)| *other == number);
-        let (_, id) = found.ok_or(Errno::ENOENT)?;
-        let registration = &self.registrations[*id];
-        Ok(Event { events: registration.asked, data: registration.data })
+impl Registration {
+    /// What proc_pid_fdinfo(5) shows of it.
+    pub(crate) fn fdinfo(&self) -> String {
+        format!("tfd: {:8} events: {:8x} data: {:16x}\n", self.number, self.asked.0, self.data)
     }
 }

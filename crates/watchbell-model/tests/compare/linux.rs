@@ -59,6 +59,15 @@ pub const NUMBERS: Fd = 200;
 impl Linux {
     /// Waits until no other test of this process runs on Linux.
     pub fn new() -> Linux {
+        Linux::from(None)
+    }
+
+    /// With the numbers from `base` up, which another program has left open for this one.
+    pub fn at(base: RawFd) -> Linux {
+        Linux::from(Some(base))
+    }
+
+    fn from(base: Option<RawFd>) -> Linux {
         static NAMES: AtomicU64 = AtomicU64::new(0);
         let mut alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         alone.get_or_insert_with(|| Threads::new(THREADS)).quiet();
@@ -67,7 +76,7 @@ impl Linux {
             net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .expect("a pair of sockets");
         let passage = Arc::new(passage);
-        Linux { calls: Calls { base: first_free(), names, passage }, alone }
+        Linux { calls: Calls { base: base.unwrap_or_else(first_free), names, passage }, alone }
     }
 
     /// Closes what a test has left open, and begins anew.

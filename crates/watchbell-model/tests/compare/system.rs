@@ -40,6 +40,12 @@ pub trait System {
     /// Ends the child that stays.
     fn reap(&mut self);
 
+    /// Allows this process so many descriptors. For a forked child.
+    fn limit(&mut self, count: usize);
+
+    /// What proc_pid_fdinfo(5) shows of it, a part a line.
+    fn fdinfo(&mut self, fd: Fd) -> String;
+
     /// Which of the numbers are open in a program that this process would execute, and what it finds
     /// waiting on an epoll instance.
     fn exec(&mut self, numbers: &[Fd], epoll: Fd) -> String;
@@ -160,7 +166,7 @@ impl dyn System + '_ {
 
     pub fn flags(&mut self, fd: Fd) -> String {
         match self.call(&Call::GetFlags { fd }) {
-            Ok(Value::Number(flags)) => format!("{flags:#05o}").replacen("0o", "0", 1),
+            Ok(Value::Number(flags)) => format!("0{flags:o}"),
             other => show(&other),
         }
     }
@@ -292,6 +298,15 @@ impl System for OnModel {
         }
     }
 
+    fn limit(&mut self, count: usize) {
+        self.kernel.set_descriptor_limit(self.task, count);
+    }
+
+    fn fdinfo(&mut self, fd: Fd) -> String {
+        let info = self.kernel.fdinfo(self.task, fd).expect("it has one");
+        info.lines().collect::<Vec<_>>().join("; ")
+    }
+
     fn exec(&mut self, numbers: &[Fd], epoll: Fd) -> String {
         let child = self.kernel.fork(self.task);
         self.kernel.exec(child);
@@ -322,7 +337,12 @@ pub struct OnLinux {
 
 impl OnLinux {
     pub fn new() -> OnLinux {
-        OnLinux { linux: Linux::new(), used: 0, child: None }
+        OnLinux::inherited(Linux::new())
+    }
+
+    /// In a program that was executed.
+    pub fn inherited(linux: Linux) -> OnLinux {
+        OnLinux { linux, used: 0, child: None }
     }
 }
 
@@ -382,6 +402,30 @@ impl System for OnLinux {
         if let Some(child) = self.child.take() {
             child.end();
         }
+    }
+
+    fn limit(&mut self, count: usize) {
+        let maximum = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+        let current = Some(self.linux.base() as u64 + count as u64);
+        let limit = rustix::process::Rlimit { current, maximum };
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).expect("a lower limit");
+    }
+
+    fn fdinfo(&mut self, fd: Fd) -> String {
+        let path = format!("/proc/self/fdinfo/{}", self.linux.base() + fd);
+        let info = std::fs::read_to_string(path).expect("it is open");
+        let lines = info.lines().filter_map(|line| match line.split_once("  pos:") {
+            Some((row, _)) => {
+                let number: Fd = row["tfd:".len()..].split_whitespace().next()?.parse().ok()?;
+                let rest = row.find(" events:")?;
+                Some(format!("tfd: {:8}{}", number - self.linux.base(), &row[rest..]))
+            }
+            None => {
+                let told = line.starts_with("eventfd-count") || line.starts_with("eventfd-semaphore");
+                told.then(|| line.to_owned())
+            }
+        });
+        lines.collect::<Vec<_>>().join("; ")
     }
 
     fn exec(&mut self, numbers: &[Fd], epoll: Fd) -> String {
