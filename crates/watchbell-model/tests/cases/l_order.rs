@@ -22,7 +22,9 @@ fn case_s160_in_the_order_of_becoming_ready() {
     both(
         |s| {
             let (e, fds) = three(s, 0);
-            [2, 0, 1].map(|i| s.write(fds[i], 1));
+            for i in [2, 0, 1] {
+                s.write(fds[i], 1);
+            }
             line![s.wait(e), s.wait(e)]
         },
         "[3:IN,1:IN,2:IN]; [3:IN,1:IN,2:IN]",
