@@ -1,5 +1,6 @@
 //! Numbered places for objects that refer to each other.
 
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -25,6 +26,12 @@ impl<T> PartialEq for Id<T> {
 
 impl<T> Eq for Id<T> {}
 
+impl<T> Hash for Id<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place.hash(state);
+    }
+}
+
 impl<T> PartialOrd for Id<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
@@ -38,7 +45,7 @@ impl<T> Ord for Id<T> {
 }
 
 /// Objects in numbered places; a place that was left is used again.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Arena<T> {
     places: Vec<Option<T>>,
     free: Vec<usize>,

@@ -26,7 +26,7 @@ use crate::task::Task;
 use crate::wait_queue::{Entry, Place, WaitQueue, Waiter, Wake};
 
 /// How far a call has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// It has returned.
     Done(Result<Reply, Errno>),
@@ -81,7 +81,7 @@ pub enum Wait {
 }
 
 /// A call that is under way.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     Read { file: Id<File>, room: usize },
     Write { file: Id<File>, bytes: Vec<u8>, written: usize },
@@ -92,7 +92,7 @@ pub(crate) enum Call {
 }
 
 /// A call that has not returned.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pending {
     call: Call,
     wait: Wait,
@@ -102,7 +102,7 @@ pub(crate) struct Pending {
     slept: bool,
 }
 
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Stage {
     /// At the permissive level: a wait that has not looked yet.
     Entered,

@@ -9,7 +9,7 @@ use crate::wait_queue::Wake;
 /// An object changes its own state and nothing else. Whom the change concerns is on a wait queue, and
 /// the machine walks that queue after the change: in the same step at the strict level, in a later
 /// one at the permissive level.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Effects {
     pub(crate) wakes: Vec<Wake>,
     pub(crate) rules: Rules,

@@ -12,7 +12,7 @@ use crate::wait_queue::{WaitQueue, Wake};
 pub const MAX_COUNT: u64 = u64::MAX - 1;
 
 /// A counter of 64 bits, its mode, and those who wait for it.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Eventfd {
     count: u64,
     semaphore: bool,

@@ -13,7 +13,7 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 
 /// A set of event bits, as in `epoll_event.events` and `pollfd.events`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask(pub u32);
 
 impl Mask {

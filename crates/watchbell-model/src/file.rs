@@ -23,7 +23,7 @@ use crate::timer::Timer;
 use crate::wait_queue::WaitQueue;
 
 /// What an open file is.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Object {
     Eventfd(Eventfd),
     PipeReader(Id<Pipe>),
@@ -36,7 +36,7 @@ pub(crate) enum Object {
 }
 
 /// An open file.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct File {
     pub(crate) object: Object,
     /// Numbers that refer to it, and calls that are under way.

@@ -26,7 +26,7 @@ pub const EFD_SEMAPHORE: u32 = 1;
 ///
 /// A system call is a method. The caller says who makes the call ([`Task`]), and gets the result, or,
 /// of a call that may block, a [`Step`].
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
     pub(crate) processes: BTreeMap<u32, Process>,
     pub(crate) files: Arena<File>,

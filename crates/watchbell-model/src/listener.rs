@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub type Name = u64;
 
 /// A Unix stream socket.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Socket {
     pub(crate) queue: Id<WaitQueue>,
     /// A connection that was accepted has its listener's.
@@ -22,7 +22,7 @@ pub(crate) struct Socket {
 }
 
 /// What a socket has become.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     /// Neither connected nor listening.
     Fresh(Halves),
@@ -33,7 +33,7 @@ pub(crate) enum State {
 }
 
 /// A listener, with the connections that nobody has accepted.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Listener {
     pub(crate) backlog: usize,
     /// Each is an open file already: what the client sends is received there.

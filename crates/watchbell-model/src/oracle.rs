@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 /// How much freedom the machine takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Every system call is one step and every question has answer 0: what a program with one thread
     /// sees. The sequential comparison with Linux runs at this level, and allows no difference.
@@ -51,7 +51,7 @@ pub enum Question {
 }
 
 /// Answers given beforehand, and what was asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Oracle {
     /// The freedom taken.
     pub level: Level,

@@ -22,7 +22,7 @@ const READABLE: Mask = Mask(Mask::IN.0 | Mask::RDNORM.0);
 const WRITABLE: Mask = Mask(Mask::OUT.0 | Mask::WRNORM.0);
 
 /// A pipe with the ends that are open.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pipe {
     slots: VecDeque<Slot>,
     /// Open files of the reading end: one, or none.
@@ -36,7 +36,7 @@ pub(crate) struct Pipe {
 }
 
 /// A page: what was read of it is not used again.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Slot {
     read: usize,
     bytes: VecDeque<u8>,

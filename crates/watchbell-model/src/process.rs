@@ -28,14 +28,14 @@ const O_WRONLY: u32 = 1;
 const O_RDWR: u32 = 2;
 
 /// A process's descriptors.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     table: Vec<Option<Descriptor>>,
     /// `RLIMIT_NOFILE`: the lowest number that is too high.
     limit: usize,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Descriptor {
     file: Id<File>,
     close_on_exec: bool,

@@ -150,6 +150,12 @@ impl PartialEq for Rules {
     }
 }
 
+impl Eq for Rules {}
+
+impl std::hash::Hash for Rules {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
 impl Default for Rules {
     fn default() -> Rules {
         Rules {

@@ -29,28 +29,28 @@ const WRITABLE: Mask = Mask(Mask::OUT.0 | Mask::WRNORM.0 | Mask::WRBAND.0);
 const ARRIVED: Mask = Mask(READABLE.0 | Mask::PRI.0 | Mask::RDBAND.0);
 
 /// Which end of a pair.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     A,
     B,
 }
 
 /// The halves of a connection that are shut down.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Halves {
     pub(crate) reading: bool,
     pub(crate) writing: bool,
 }
 
 /// Two ends, each with what it has received.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pair {
     a: End,
     b: End,
 }
 
 /// One end of a connection.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct End {
     pub(crate) queue: Id<WaitQueue>,
     received: VecDeque<Message>,
@@ -61,7 +61,7 @@ pub(crate) struct End {
     open: bool,
 }
 
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Message {
     bytes: VecDeque<u8>,
     charge: usize,

@@ -23,7 +23,7 @@ pub struct TimerSpec {
 }
 
 /// A timer of the monotonic clock.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Timer {
     /// When it expires next, if it is set.
     due: Option<u64>,

@@ -39,13 +39,13 @@ use crate::rules::Rule;
 use crate::task::Task;
 
 /// Entries in the order in which a wakeup meets them.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct WaitQueue {
     entries: Vec<Entry>,
 }
 
 /// One that waits.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(crate) who: Waiter,
     /// Whether the walk stops after it, if it takes the wakeup.
@@ -53,7 +53,7 @@ pub(crate) struct Entry {
 }
 
 /// Who waits.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Waiter {
     /// A registration: the item is put on the ready list of its epoll instance.
     Registration(Id<Registration>),
@@ -78,14 +78,14 @@ impl Entry {
 }
 
 /// Where a blocked thread enters a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Head,
     Tail,
 }
 
 /// A wakeup that an operation owes to a queue.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Wake {
     pub(crate) queue: Id<WaitQueue>,
     /// The readiness that may have changed; empty for "anything".

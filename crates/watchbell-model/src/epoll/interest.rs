@@ -26,7 +26,7 @@ pub enum Op {
 }
 
 /// One entry of an interest list.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Registration {
     /// The instance that it belongs to.
     pub(crate) epoll: Id<File>,

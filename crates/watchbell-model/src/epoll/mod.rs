@@ -39,7 +39,7 @@ use crate::wait_queue::WaitQueue;
 use std::collections::{BTreeMap, VecDeque};
 
 /// An epoll instance.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Epoll {
     /// The interest list: one registration for each number and open file.
     pub(crate) interest: BTreeMap<(Id<File>, Fd), Id<Registration>>,

@@ -48,7 +48,7 @@ pub enum Timeout {
 }
 
 /// What a call returned.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
     Unit,
     Number(u64),

@@ -5,12 +5,14 @@
 //! - [`random`]: programs of random calls;
 //! - [`sequence`]: one thread, every result compared exactly;
 //! - [`threads`]: threads that block; [`waiters`]: the comparison with them;
+//! - [`concurrent`]: threads that make calls at the same time;
 //! - [`system`]: one test body for both arms.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "a module of several test programs")]
 
 pub mod call;
+pub mod concurrent;
 pub mod linux;
 pub mod model;
 pub mod random;

@@ -70,7 +70,7 @@ pub fn run(
         let on_linux = linux.make(&call);
         let on_model = match make(&mut kernel, &mut now, Task::MAIN, &call) {
             Made::Done(outcome) => outcome,
-            Made::Blocked => {
+            Made::Blocked | Made::Halfway => {
                 kernel.interrupt(Task::MAIN);
                 Err(0)
             }

@@ -232,7 +232,7 @@ impl System for OnModel {
     fn call(&mut self, call: &Call) -> Outcome {
         match make(&mut self.kernel, &mut self.now, self.task, call) {
             Made::Done(outcome) => outcome,
-            Made::Blocked => panic!("{call} blocks"),
+            Made::Blocked | Made::Halfway => panic!("{call} blocks"),
         }
     }
 
@@ -241,7 +241,7 @@ impl System for OnModel {
         let task = self.of(thread);
         let outcome = match make(&mut self.kernel, &mut self.now, task, &call) {
             Made::Done(outcome) => Some(outcome),
-            Made::Blocked => None,
+            Made::Blocked | Made::Halfway => None,
         };
         self.threads.push(outcome);
         self.settle();

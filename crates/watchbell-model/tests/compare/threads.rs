@@ -1,11 +1,12 @@
-//! Threads that make one call each, and that can be seen to block in it.
+//! Threads that make calls, and that can be seen to block in one.
 
 use super::call::{Call, Outcome};
 use super::linux::Calls;
+use super::random::Random;
 use super::raw;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, Thread};
 
@@ -31,8 +32,17 @@ struct Worker {
 #[derive(Default)]
 struct Shared {
     state: AtomicU8,
-    given: Mutex<Option<(Calls, Call)>>,
-    outcome: Mutex<Option<Outcome>>,
+    given: Mutex<Option<Given>>,
+    outcomes: Mutex<Vec<Outcome>>,
+}
+
+struct Given {
+    calls: Calls,
+    program: Vec<Call>,
+    /// Those who are to begin together have a count in common, of those who are not yet there.
+    together: Option<Arc<AtomicUsize>>,
+    /// How long to dawdle before each call.
+    dawdle: u64,
 }
 
 impl Threads {
@@ -44,9 +54,25 @@ impl Threads {
 
     /// Has an idle thread make a call.
     pub fn start(&mut self, thread: usize, calls: &Calls, call: Call) {
+        let calls = calls.clone();
+        self.give(thread, Given { calls, program: vec![call], together: None, dawdle: 0 });
+    }
+
+    /// Has idle threads make the calls of a program each, at the same time. Each ends with its program,
+    /// or where it is interrupted.
+    pub fn race(&mut self, calls: &Calls, programs: &[Vec<Call>], mut random: Random) {
+        let together = Arc::new(AtomicUsize::new(programs.len()));
+        for (thread, program) in programs.iter().enumerate() {
+            let (calls, program) = (calls.clone(), program.clone());
+            let (together, dawdle) = (Some(together.clone()), random.next());
+            self.give(thread, Given { calls, program, together, dawdle });
+        }
+    }
+
+    fn give(&mut self, thread: usize, given: Given) {
         let worker = &self.threads[thread];
         assert_eq!(worker.shared.state.load(Ordering::Acquire), IDLE, "it is in a call");
-        *worker.shared.given.lock().unwrap() = Some((calls.clone(), call));
+        *worker.shared.given.lock().unwrap() = Some(given);
         worker.shared.state.store(CALLING, Ordering::Release);
         worker.thread.unpark();
     }
@@ -70,12 +96,17 @@ impl Threads {
 
     /// What the thread's call has returned, if it has; the thread is idle then.
     pub fn returned(&mut self, thread: usize) -> Option<Outcome> {
+        self.all_returned(thread)?.pop()
+    }
+
+    /// What the calls of the thread's program have returned, if it has ended; it is idle then.
+    pub fn all_returned(&mut self, thread: usize) -> Option<Vec<Outcome>> {
         let shared = &self.threads[thread].shared;
         if shared.state.load(Ordering::Acquire) != RETURNED {
             return None;
         }
         shared.state.store(IDLE, Ordering::Release);
-        shared.outcome.lock().unwrap().take()
+        Some(std::mem::take(&mut *shared.outcomes.lock().unwrap()))
     }
 
     /// How often the thread has been given a CPU.
@@ -102,6 +133,32 @@ impl Threads {
     }
 }
 
+impl Given {
+    fn run(self) -> Vec<Outcome> {
+        if let Some(missing) = &self.together {
+            missing.fetch_sub(1, Ordering::AcqRel);
+            while missing.load(Ordering::Acquire) > 0 {
+                thread::yield_now();
+            }
+        }
+        let mut random = Random(self.dawdle);
+        let mut outcomes = Vec::new();
+        for call in &self.program {
+            if self.together.is_some() {
+                let turns = [0, 0, 10, 100, 400][random.below(5)];
+                (0..turns).for_each(|_| std::hint::spin_loop());
+            }
+            let outcome = self.calls.make(call);
+            let interrupted = outcome == Err(libc::EINTR);
+            outcomes.push(outcome);
+            if interrupted {
+                break;
+            }
+        }
+        outcomes
+    }
+}
+
 impl Worker {
     fn new() -> Worker {
         let shared = Arc::new(Shared::default());
@@ -115,9 +172,8 @@ impl Worker {
                     thread::park();
                 }
                 let given = own.given.lock().unwrap().take();
-                let (calls, call) = given.expect("there is a call to make");
-                let outcome = calls.make(&call);
-                *own.outcome.lock().unwrap() = Some(outcome);
+                let outcomes = given.expect("there are calls to make").run();
+                *own.outcomes.lock().unwrap() = outcomes;
                 own.state.store(RETURNED, Ordering::Release);
             }
         });

@@ -58,7 +58,7 @@ impl Candidate {
             Step::Call(call) => {
                 Some(match make(&mut self.kernel, &mut self.now, Task::MAIN, call) {
                     Made::Done(outcome) => outcome,
-                    Made::Blocked => {
+                    Made::Blocked | Made::Halfway => {
                         self.kernel.interrupt(Task::MAIN);
                         Err(0)
                     }
@@ -98,7 +98,7 @@ impl Candidate {
             let task = rest.remove(next);
             other.seen[task.thread as usize - 1] = match made(other.kernel.resume(task)) {
                 Made::Done(outcome) => Seen::Returned(outcome),
-                Made::Blocked => Seen::Woken,
+                Made::Blocked | Made::Halfway => Seen::Woken,
             };
             other.settle(rest, rests);
         }
