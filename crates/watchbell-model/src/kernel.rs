@@ -178,6 +178,15 @@ impl Kernel {
         }
     }
 
+    /// When the next timer expires, on [`Kernel::advance`]'s clock.
+    pub fn next_expiration(&self) -> Option<u64> {
+        let next = |file: &Id<File>| match &self.files[*file].object {
+            Object::Timer(timer) => timer.next(),
+            _ => None,
+        };
+        self.timers.iter().filter_map(next).min()
+    }
+
     /// Timers that are due expire in the order of their time.
     pub(crate) fn expire_timers(&mut self) {
         let mut due: Vec<(u64, Id<File>)> = Vec::new();

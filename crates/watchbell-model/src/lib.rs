@@ -30,7 +30,7 @@
 //! [`eventfd`], [`wait_queue`], [`epoll::ready_list`], [`epoll::wait`], [`epoll::interest`],
 //! [`epoll::nested`]; then the other objects ([`pipe`], [`stream`], [`listener`], [`timer`]), what
 //! descriptors are ([`file`](mod@file), [`process`]), and how calls block ([`blocking`]). [`rules`] lists every rule
-//! by name. Ids such as S122 are cases that were observed on Linux 6.18; the tests carry the same ids.
+//! by name. [`Threaded`] puts the machine behind a lock, for real threads that really block. Ids such as S122 are cases that were observed on Linux 6.18; the tests carry the same ids.
 //!
 //! [eventfd(2)]: https://man7.org/linux/man-pages/man2/eventfd.2.html
 //! [epoll(7)]: https://man7.org/linux/man-pages/man7/epoll.7.html
@@ -56,6 +56,7 @@ mod rules;
 mod sockets;
 mod stream;
 mod task;
+mod threaded;
 mod timer;
 mod wait_queue;
 
@@ -75,4 +76,5 @@ pub use rules::{Rule, Rules};
 pub use sockets::Shutdown;
 pub use stream::SEND_BUFFER;
 pub use task::Task;
+pub use threaded::{Caller, Threaded};
 pub use timer::TimerSpec;

@@ -9,6 +9,7 @@ use crate::arena::Id;
 use crate::effects::Effects;
 use crate::errno::Errno;
 use crate::events::Mask;
+use crate::oracle::Question;
 use crate::rules::Rule;
 use crate::wait_queue::{WaitQueue, Wake};
 use std::collections::VecDeque;
@@ -17,6 +18,9 @@ use std::collections::VecDeque;
 pub const PAGE: usize = 4096;
 /// Slots in a pipe.
 pub const SLOTS: usize = 16;
+
+/// Up to so many bytes are written whole or not at all.
+const PIPE_BUF: usize = 4096;
 
 const READABLE: Mask = Mask(Mask::IN.0 | Mask::RDNORM.0);
 const WRITABLE: Mask = Mask(Mask::OUT.0 | Mask::WRNORM.0);
@@ -71,6 +75,8 @@ impl Pipe {
         if room == 0 {
             return Ok(Vec::new());
         }
+        let available = self.slots.iter().map(|slot| slot.bytes.len()).sum::<usize>();
+        let room = fx.shorten(Question::ShortRead, room.min(available));
         let mut taken = Vec::new();
         let mut made_room = false;
         while taken.len() < room {
@@ -109,6 +115,10 @@ impl Pipe {
         if self.readers == 0 {
             return Err(Errno::EPIPE);
         }
+        let bytes = match bytes.len() {
+            0..=PIPE_BUF => bytes,
+            long => &bytes[..fx.shorten(Question::ShortWrite, long)],
+        };
         let was_empty = self.slots.is_empty();
         let written = self.fill(bytes);
         if was_empty || self.watched && fx.keeps(Rule::WatchedPipeSignalsEveryWrite) {
