@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A blocked call holds its open file: closing the number does not disturb it (E071, S222). Whether it
-//! may block at all was decided when it began (E073).
+//! may block at all was decided when it began (E073); only pipes look at `O_NONBLOCK` again when they
+//! are woken.
 
 use crate::arena::Id;
 use crate::errno::Errno;
@@ -85,7 +86,7 @@ pub enum Wait {
 pub(crate) enum Call {
     Read { file: Id<File>, room: usize },
     Write { file: Id<File>, bytes: Vec<u8>, written: usize },
-    Accept { file: Id<File>, flags: u32 },
+    Accept { file: Id<File>, flags: u32, number: Fd, task: Task },
     EpollWait { file: Id<File>, max: usize },
     Poll { lines: Vec<(Fd, Mask)>, watched: Vec<(Id<File>, Mask)> },
     Select { lines: Vec<(Fd, Mask)>, watched: Vec<(Id<File>, Mask)> },
@@ -233,7 +234,16 @@ impl Kernel {
         self.leave_queues(task, &pending.call);
         self.woken.retain(|woken| *woken != task);
         let result = self.attempt(task, &mut pending);
-        let result = result.unwrap_or_else(|| pending.call.interrupted());
+        let result = match result {
+            Some(result) => result,
+            // The writing end of a pipe looks at O_NONBLOCK before it looks for signals.
+            None if matches!(pending.call, Call::Write { .. })
+                && self.pipe_is_nonblocking_now(&pending.call) =>
+            {
+                pending.call.at_deadline()
+            }
+            None => pending.call.interrupted(),
+        };
         self.deliver();
         self.finish(pending.call, result)
     }
@@ -251,6 +261,9 @@ impl Kernel {
 
     fn go_on(&mut self, task: Task, mut pending: Pending) -> Step {
         let result = self.attempt(task, &mut pending);
+        if pending.slept && self.pipe_is_nonblocking_now(&pending.call) {
+            pending.wait = Wait::Not;
+        }
         let result = match (result, pending.wait) {
             (Some(result), _) => result,
             (None, Wait::Not) => pending.call.at_deadline(),
@@ -270,7 +283,19 @@ impl Kernel {
         self.finish(pending.call, result)
     }
 
+    /// A pipe alone looks at `O_NONBLOCK` again each time that a blocked call is woken.
+    fn pipe_is_nonblocking_now(&mut self, call: &Call) -> bool {
+        let (Call::Read { file, .. } | Call::Write { file, .. }) = call else { return false };
+        let object = &self.files[*file].object;
+        matches!(object, Object::PipeReader(_) | Object::PipeWriter(_)) && !self.may_block(*file)
+    }
+
     fn finish(&mut self, call: Call, result: Result<Reply, Errno>) -> Step {
+        if let Call::Accept { number, task, .. } = call
+            && result.is_err()
+        {
+            self.unreserve(task, number);
+        }
         for file in call.files() {
             self.release(file);
         }
@@ -296,8 +321,12 @@ impl Kernel {
                     Err(error) => Err(error),
                 }
             }
-            Call::Accept { file, flags } => {
-                self.accept_once(task, *file, *flags, pending.wait).map(Reply::Fd)
+            Call::Accept { file, flags, number, .. } => {
+                let (flags, number) = (*flags, *number);
+                self.accept_once(*file, flags, pending.wait).map(|connection| {
+                    self.accepted(task, number, connection, flags);
+                    Reply::Fd(number)
+                })
             },
             Call::EpollWait { file, max } => {
                 let events = self.scan(*file, *max);

@@ -20,6 +20,8 @@ pub enum Errno {
     ENODEV,
     /// The object has no readiness, so that it cannot be watched.
     EPERM,
+    /// The number is set aside for a call that is under way.
+    EBUSY,
     /// Registered already.
     EEXIST,
     /// An argument that the object does not take.
@@ -58,6 +60,7 @@ impl Errno {
             Errno::ENXIO => 6,
             Errno::EBADF => 9,
             Errno::EAGAIN => 11,
+            Errno::EBUSY => 16,
             Errno::EEXIST => 17,
             Errno::ENODEV => 19,
             Errno::EINVAL => 22,

@@ -12,6 +12,7 @@ use crate::file::{File, Object};
 use crate::kernel::Kernel;
 use crate::rules::Rule;
 use crate::task::Task;
+use std::collections::BTreeSet;
 
 /// The number of a descriptor.
 pub type Fd = i32;
@@ -31,6 +32,8 @@ const O_RDWR: u32 = 2;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     table: Vec<Option<Descriptor>>,
+    /// Numbers that blocked calls will give to what they make.
+    reserved: BTreeSet<usize>,
     /// `RLIMIT_NOFILE`: the lowest number that is too high.
     limit: usize,
 }
@@ -44,7 +47,7 @@ struct Descriptor {
 
 impl Process {
     pub(crate) fn new() -> Process {
-        Process { table: Vec::new(), limit: 1024 }
+        Process { table: Vec::new(), reserved: BTreeSet::new(), limit: 1024 }
     }
 
     fn entry(&self, fd: Fd) -> Result<Descriptor, Errno> {
@@ -53,8 +56,10 @@ impl Process {
     }
 
     fn lowest_free(&self) -> Result<usize, Errno> {
-        let free = self.table.iter().position(Option::is_none).unwrap_or(self.table.len());
-        if free < self.limit { Ok(free) } else { Err(Errno::EMFILE) }
+        let is_free = |place: &usize| {
+            self.table.get(*place).is_none_or(Option::is_none) && !self.reserved.contains(place)
+        };
+        (0..self.limit).find(is_free).ok_or(Errno::EMFILE)
     }
 
     fn set(&mut self, place: usize, descriptor: Option<Descriptor>) -> Option<Descriptor> {
@@ -76,10 +81,28 @@ impl Kernel {
         Ok(process.entry(fd)?.file)
     }
 
+    /// Sets the lowest free number aside for what a call will make: accept(2) does so before it blocks.
+    pub(crate) fn reserve(&mut self, task: Task) -> Result<Fd, Errno> {
+        let process = self.process(task);
+        let place = process.lowest_free()?;
+        process.reserved.insert(place);
+        Ok(place as Fd)
+    }
+
+    pub(crate) fn unreserve(&mut self, task: Task, number: Fd) {
+        self.process(task).reserved.remove(&(number as usize));
+    }
+
+    /// Gives an open file the number that was set aside for it.
+    pub(crate) fn install_reserved(&mut self, task: Task, number: Fd, file: Id<File>, flags: u32) {
+        self.unreserve(task, number);
+        self.install_at(task, number as usize, file, flags & O_CLOEXEC != 0);
+    }
+
     /// Whether a new descriptor could be made: `EMFILE` at the limit (E009, C004).
     pub(crate) fn check_room(&mut self, task: Task, count: usize) -> Result<(), Errno> {
         let process = self.process(task);
-        let used = process.table.iter().flatten().count();
+        let used = process.table.iter().flatten().count() + process.reserved.len();
         if used + count <= process.limit { Ok(()) } else { Err(Errno::EMFILE) }
     }
 
@@ -87,7 +110,8 @@ impl Kernel {
     pub(crate) fn install(&mut self, task: Task, file: Id<File>, flags: u32) -> Result<Fd, Errno> {
         let lowest = self.fx.keeps(Rule::LowestNumber);
         let process = self.process(task);
-        let place = if lowest { process.lowest_free()? } else { process.table.len() };
+        let free = process.lowest_free()?;
+        let place = if lowest { free } else { free.max(process.table.len()) };
         self.install_at(task, place, file, flags & O_CLOEXEC != 0);
         Ok(place as Fd)
     }
@@ -122,12 +146,15 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// `EBADF`, also for a number beyond the limit.
+    /// `EBADF`, also for a number beyond the limit; `EBUSY` for one that a blocked accept has set aside.
     pub fn dup2(&mut self, task: Task, fd: Fd, number: Fd) -> Result<Fd, Errno> {
         let file = self.file_of(task, fd)?;
         let place = usize::try_from(number).map_err(|_| Errno::EBADF)?;
         if place >= self.process(task).limit {
             return Err(Errno::EBADF);
+        }
+        if self.process(task).reserved.contains(&place) {
+            return Err(Errno::EBUSY);
         }
         if fd != number {
             self.install_at(task, place, file, false);
@@ -214,7 +241,8 @@ impl Kernel {
     /// `fork(2)`: a process with a copy of the table, whose numbers refer to the same open files (E077,
     /// S214, S217). Returns its first thread.
     pub fn fork(&mut self, task: Task) -> Task {
-        let copy = self.process(task).clone();
+        let mut copy = self.process(task).clone();
+        copy.reserved.clear();
         for descriptor in copy.table.iter().flatten() {
             self.hold(descriptor.file);
         }

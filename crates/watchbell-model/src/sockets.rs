@@ -147,7 +147,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `accept4(2)`: the oldest connection. Replies [`Reply::Fd`](crate::Reply::Fd).
+    /// `accept4(2)`: the oldest connection. The number that it will have is set aside before the call
+    /// blocks: others get the next. Replies [`Reply::Fd`](crate::Reply::Fd).
     ///
     /// # Errors
     ///
@@ -157,23 +158,24 @@ impl Kernel {
         let checked = check_flags(flags)
             .and_then(|()| self.file_of(task, fd))
             .and_then(|file| self.socket_mut(file).map(|_| file));
-        match checked {
+        let reserved = checked.and_then(|file| Ok((file, self.reserve(task)?)));
+        match reserved {
             Err(error) => Step::Done(Err(error)),
-            Ok(file) => {
+            Ok((file, number)) => {
                 let wait = self.patience(task, fd, file);
-                self.start(task, Call::Accept { file, flags }, wait, On::Connection(fd))
+                let call = Call::Accept { file, flags, number, task };
+                self.start(task, call, wait, On::Connection(fd))
             }
         }
     }
 
+    /// Takes the oldest connection, if there is one.
     pub(crate) fn accept_once(
         &mut self,
-        task: Task,
         file: Id<File>,
         flags: u32,
         wait: Wait,
-    ) -> Result<Fd, Errno> {
-        self.check_room(task, 1)?;
+    ) -> Result<Id<File>, Errno> {
         let State::Listening(listener) = &mut self.socket_mut(file)?.state else {
             return Err(Errno::EINVAL);
         };
@@ -182,9 +184,13 @@ impl Kernel {
             return Err(if shut && wait != Wait::Not { Errno::EINVAL } else { Errno::EAGAIN });
         };
         self.files[connection].status = flags & O_NONBLOCK;
-        let fd = self.install(task, connection, flags)?;
+        Ok(connection)
+    }
+
+    /// Gives a connection that was taken the number that was set aside for it.
+    pub(crate) fn accepted(&mut self, task: Task, number: Fd, connection: Id<File>, flags: u32) {
+        self.install_reserved(task, number, connection, flags);
         self.release(connection);
-        Ok(fd)
     }
 
     /// `shutdown(2)`: shuts halves of the connection, and the opposite halves of the peer (S240).

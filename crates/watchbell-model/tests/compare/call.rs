@@ -75,7 +75,7 @@ impl From<Reply> for Value {
     }
 }
 
-const ERRNOS: [Errno; 20] = [
+const ERRNOS: [Errno; 21] = [
     Errno::ENOENT,
     Errno::EINTR,
     Errno::ENXIO,
@@ -83,6 +83,7 @@ const ERRNOS: [Errno; 20] = [
     Errno::EAGAIN,
     Errno::ENODEV,
     Errno::EPERM,
+    Errno::EBUSY,
     Errno::EEXIST,
     Errno::EINVAL,
     Errno::EMFILE,

@@ -20,6 +20,7 @@ use rustix::time::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use watchbell_model::{Event, Fd, Mask, Name, Op, PollFd, Sets, Shutdown};
 
@@ -221,13 +222,18 @@ impl Calls {
         Ok(received.expect("what was sent arrives"))
     }
 
+    /// A thread that is blocked in a read may take the expiration before it is seen here; it does not
+    /// take long.
     fn expire(&self, fd: Fd, periodic: bool) -> Outcome {
         let timer = borrow(self.base + fd);
         let spec = Itimerspec { it_interval: hour(periodic), it_value: nanos(1) };
         timerfd_settime(timer, TimerfdTimerFlags::empty(), &spec).map_err(number)?;
         let line = PollFd { fd, events: Mask::IN };
-        while self.poll(&[line], Timeout::Zero) == Ok(Value::Masks(vec![Mask::NONE])) {
-            std::hint::spin_loop();
+        let set = Instant::now();
+        while self.poll(&[line], Timeout::Zero) == Ok(Value::Masks(vec![Mask::NONE]))
+            && set.elapsed() < Duration::from_millis(20)
+        {
+            std::thread::yield_now();
         }
         Ok(Value::Unit)
     }

@@ -178,6 +178,28 @@ impl Table {
         self.pick(word, &[Epoll])
     }
 
+    /// A call that may block on the descriptor that comes with it.
+    pub fn blocking(&self, words: &Words) -> (Fd, Call) {
+        match words.second % 8 {
+            0 => {
+                let fd = self.pick(words.first, &[Eventfd]);
+                (fd, Call::Write { fd, bytes: (u64::MAX - 1).to_ne_bytes().to_vec() })
+            }
+            1 => {
+                let fd = self.pick(words.first, &[Writer, Socket]);
+                (fd, Call::Write { fd, bytes: vec![7; 70_000] })
+            }
+            2 => {
+                let fd = self.pick(words.first, &[Socket]);
+                (fd, Call::Accept { fd, flags: O_NONBLOCK })
+            }
+            _ => {
+                let fd = self.pick(words.first, &[Eventfd, Eventfd, Reader, Socket, Timer]);
+                (fd, Call::Read { fd, room: [8, 8, 3, 200][words.third as usize % 4] })
+            }
+        }
+    }
+
     /// Anything that is open.
     pub fn any(&self, word: u32) -> Fd {
         self.pick(word, OPEN)

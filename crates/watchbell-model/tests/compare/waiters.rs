@@ -1,4 +1,4 @@
-//! Several threads: some are blocked in epoll_wait or poll while one makes calls.
+//! Several threads: some are blocked, in epoll_wait, poll, read, write or accept, while one makes calls.
 //!
 //! After each call everybody who was woken runs until he has returned or is blocked again. In which
 //! order they run is open, so the model tries all orders and keeps every state that agrees with what
@@ -13,7 +13,7 @@ use super::linux::{Linux, NUMBERS};
 use super::model::{Made, made, make};
 use super::random::{Random, Table, Words, program};
 use super::sequence::Tally;
-use watchbell_model::{Kernel, Mask, PollFd, Rule, Task};
+use watchbell_model::{Fd, Kernel, Mask, O_NONBLOCK, PollFd, Rule, Task};
 
 /// Threads that wait.
 const WAITERS: usize = 3;
@@ -44,6 +44,8 @@ enum Seen {
 enum Step {
     Call(Call),
     Start(usize, Call),
+    /// As `Start`, with `O_NONBLOCK` cleared while the call begins, and set again.
+    StartBlocking(usize, Fd, Call),
     Interrupt(usize),
 }
 
@@ -69,6 +71,12 @@ impl Candidate {
                 if let Made::Done(outcome) = make(&mut self.kernel, &mut self.now, task, call) {
                     self.seen[*thread] = Seen::Returned(outcome);
                 }
+                None
+            }
+            Step::StartBlocking(thread, fd, call) => {
+                self.take(&Step::Call(Call::SetFlags { fd: *fd, flags: 0 }));
+                self.take(&Step::Start(*thread, call.clone()));
+                self.take(&Step::Call(Call::SetFlags { fd: *fd, flags: O_NONBLOCK }));
                 None
             }
             Step::Interrupt(thread) => {
@@ -174,6 +182,13 @@ fn on_linux(linux: &mut Linux, step: &Step) -> Option<Outcome> {
             let (threads, calls) = linux.threads();
             threads.start(*thread, calls, call.clone());
         }
+        Step::StartBlocking(thread, fd, call) => {
+            let _ = linux.make(&Call::SetFlags { fd: *fd, flags: 0 });
+            let (threads, calls) = linux.threads();
+            threads.start(*thread, calls, call.clone());
+            threads.settle();
+            let _ = linux.make(&Call::SetFlags { fd: *fd, flags: O_NONBLOCK });
+        }
         Step::Interrupt(thread) => linux.threads().0.interrupt(*thread),
     }
     None
@@ -193,7 +208,7 @@ fn settled(
     step: &Step,
 ) -> Vec<Seen> {
     let started = match step {
-        Step::Start(thread, _) => Some(*thread),
+        Step::Start(thread, _) | Step::StartBlocking(thread, ..) => Some(*thread),
         _ => None,
     };
     if let Some(thread) = started {
@@ -219,7 +234,7 @@ fn settled(
 fn resolve(table: &Table, words: &Words, busy: &[bool; WAITERS]) -> Option<Step> {
     let idle = busy.iter().position(|busy| !busy);
     match words.kind % 16 {
-        kind if words.fixed || kind >= 6 => Some(Step::Call(table.resolve(words))),
+        kind if words.fixed || kind >= 8 => Some(Step::Call(table.resolve(words))),
         0 => {
             let blocked: Vec<usize> = (0..WAITERS).filter(|thread| busy[*thread]).collect();
             let thread = *blocked.get(words.first as usize % blocked.len().max(1))?;
@@ -228,6 +243,10 @@ fn resolve(table: &Table, words: &Words, busy: &[bool; WAITERS]) -> Option<Step>
         1 => {
             let lines = vec![PollFd { fd: table.any(words.first), events: Mask::IN }];
             Some(Step::Start(idle?, Call::Poll { lines, timeout: Timeout::Never }))
+        }
+        6 | 7 => {
+            let (fd, call) = table.blocking(words);
+            Some(Step::StartBlocking(idle?, fd, call))
         }
         _ => {
             let max = [16, 16, 1][words.second as usize % 3];
@@ -245,6 +264,9 @@ fn describe(step: &Step, outcome: Option<&Outcome>, seen: &[Seen]) -> String {
             format!("    {call} = {outcome}  {seen}\n")
         }
         Step::Start(thread, call) => format!("    thread {thread}: {call}  {seen}\n"),
+        Step::StartBlocking(thread, _, call) => {
+            format!("    thread {thread}, blocking: {call}  {seen}\n")
+        }
         Step::Interrupt(thread) => format!("    interrupt thread {thread}  {seen}\n"),
     }
 }
