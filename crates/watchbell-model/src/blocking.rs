@@ -15,6 +15,7 @@
 //! are woken.
 
 use crate::arena::Id;
+use crate::call::Call;
 use crate::errno::Errno;
 use crate::events::{Event, Mask};
 use crate::file::{File, Object};
@@ -22,9 +23,8 @@ use crate::kernel::Kernel;
 use crate::oracle::{Level, Question};
 use crate::poll::Sets;
 use crate::process::Fd;
-use crate::rules::Rule;
 use crate::task::Task;
-use crate::wait_queue::{Entry, Place, WaitQueue, Waiter, Wake};
+use crate::wait_queue::Wake;
 
 /// How far a call has come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,17 +81,6 @@ pub enum Wait {
     Forever,
 }
 
-/// A call that is under way.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Call {
-    Read { file: Id<File>, room: usize },
-    Write { file: Id<File>, bytes: Vec<u8>, written: usize },
-    Accept { file: Id<File>, flags: u32, number: Fd, task: Task },
-    EpollWait { file: Id<File>, max: usize },
-    Poll { lines: Vec<(Fd, Mask)>, watched: Vec<(Id<File>, Mask)> },
-    Select { lines: Vec<(Fd, Mask)>, watched: Vec<(Id<File>, Mask)> },
-}
-
 /// A call that has not returned.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pending {
@@ -113,46 +102,6 @@ enum Stage {
     Woken,
     /// Its deadline has passed.
     Late,
-}
-
-impl Call {
-    /// The open files that it holds.
-    fn files(&self) -> Vec<Id<File>> {
-        match self {
-            Call::Read { file, .. }
-            | Call::Write { file, .. }
-            | Call::Accept { file, .. }
-            | Call::EpollWait { file, .. } => vec![*file],
-            Call::Poll { watched, .. } | Call::Select { watched, .. } => {
-                watched.iter().map(|(file, _)| *file).collect()
-            }
-        }
-    }
-
-    /// Whether it stays on its queues from the time it first blocks until it returns. Others leave a
-    /// queue by being woken, and enter it anew.
-    fn polls(&self) -> bool {
-        matches!(self, Call::Poll { .. } | Call::Select { .. })
-    }
-
-    /// What it returns where it may not block any longer.
-    fn at_deadline(&self) -> Result<Reply, Errno> {
-        match self {
-            Call::Write { written, .. } if *written > 0 => Ok(Reply::Count(*written)),
-            Call::Read { .. } | Call::Write { .. } | Call::Accept { .. } => Err(Errno::EAGAIN),
-            Call::EpollWait { .. } => Ok(Reply::Events(Vec::new())),
-            Call::Poll { lines, .. } => Ok(Reply::Masks(vec![Mask::NONE; lines.len()])),
-            Call::Select { .. } => Ok(Reply::Sets(Sets::default())),
-        }
-    }
-
-    /// What it returns where a signal interrupts it: what it has done so far, if anything (E069, E070).
-    fn interrupted(&self) -> Result<Reply, Errno> {
-        match self {
-            Call::Write { written, .. } if *written > 0 => Ok(Reply::Count(*written)),
-            _ => Err(Errno::EINTR),
-        }
-    }
 }
 
 impl Kernel {
@@ -233,7 +182,7 @@ impl Kernel {
         let mut pending = self.pending.remove(&task).expect("the task is in a call");
         self.leave_queues(task, &pending.call);
         self.woken.retain(|woken| *woken != task);
-        let result = self.attempt(task, &mut pending);
+        let result = self.attempt(task, &mut pending.call, pending.wait);
         let result = match result {
             Some(result) => result,
             // The writing end of a pipe looks at O_NONBLOCK before it looks for signals.
@@ -260,7 +209,7 @@ impl Kernel {
     }
 
     fn go_on(&mut self, task: Task, mut pending: Pending) -> Step {
-        let result = self.attempt(task, &mut pending);
+        let result = self.attempt(task, &mut pending.call, pending.wait);
         if pending.slept && self.pipe_is_nonblocking_now(&pending.call) {
             pending.wait = Wait::Not;
         }
@@ -283,13 +232,6 @@ impl Kernel {
         self.finish(pending.call, result)
     }
 
-    /// A pipe alone looks at `O_NONBLOCK` again each time that a blocked call is woken.
-    fn pipe_is_nonblocking_now(&mut self, call: &Call) -> bool {
-        let (Call::Read { file, .. } | Call::Write { file, .. }) = call else { return false };
-        let object = &self.files[*file].object;
-        matches!(object, Object::PipeReader(_) | Object::PipeWriter(_)) && !self.may_block(*file)
-    }
-
     fn finish(&mut self, call: Call, result: Result<Reply, Errno>) -> Step {
         if let Call::Accept { number, task, .. } = call
             && result.is_err()
@@ -300,42 +242,6 @@ impl Kernel {
             self.release(file);
         }
         Step::Done(result)
-    }
-
-    /// Tries the call once; nothing where it would block.
-    fn attempt(&mut self, task: Task, pending: &mut Pending) -> Option<Result<Reply, Errno>> {
-        let result = match &mut pending.call {
-            Call::Read { file, room } => self.read_once(*file, *room).map(Reply::Bytes),
-            Call::Write { file, bytes, written } => {
-                match self.write_once(*file, &bytes[*written..]) {
-                    Ok(count) => {
-                        *written += count;
-                        if *written < bytes.len() && pending.wait != Wait::Not {
-                            return None;
-                        }
-                        Ok(Reply::Count(*written))
-                    }
-                    Err(error) if error != Errno::EAGAIN && *written > 0 => {
-                        Ok(Reply::Count(*written))
-                    }
-                    Err(error) => Err(error),
-                }
-            }
-            Call::Accept { file, flags, number, .. } => {
-                let (flags, number) = (*flags, *number);
-                self.accept_once(*file, flags, pending.wait).map(|connection| {
-                    self.accepted(task, number, connection, flags);
-                    Reply::Fd(number)
-                })
-            },
-            Call::EpollWait { file, max } => {
-                let events = self.scan(*file, *max);
-                return (!events.is_empty()).then_some(Ok(Reply::Events(events)));
-            }
-            Call::Poll { lines, .. } => return self.attempt_poll(task, lines).map(Ok),
-            Call::Select { lines, .. } => return self.attempt_select(task, lines).map(Ok),
-        };
-        if result == Err(Errno::EAGAIN) { None } else { Some(result) }
     }
 
     fn sleep(&mut self, task: Task, mut pending: Pending) -> Step {
@@ -357,39 +263,6 @@ impl Kernel {
         Step::Blocked(on)
     }
 
-    /// Where a blocked call stands; see [`wait_queue`](crate::wait_queue).
-    fn entries(&mut self, task: Task, call: &Call) -> Vec<(Id<WaitQueue>, Place, Entry)> {
-        let sleeper = Waiter::Sleeper(task);
-        match call {
-            Call::Read { file, .. } | Call::Write { file, .. } => {
-                let queue = self.poll_queue(*file);
-                let (place, entry) = match self.files[*file].object {
-                    Object::PipeReader(_) | Object::PipeWriter(_) => {
-                        (Place::Tail, Entry::exclusive(sleeper))
-                    }
-                    Object::Socket(_) => (Place::Head, Entry::plain(sleeper)),
-                    _ => (Place::Tail, Entry::plain(sleeper)),
-                };
-                vec![(queue, place, entry)]
-            }
-            Call::Accept { file, .. } => {
-                vec![(self.poll_queue(*file), Place::Tail, Entry::exclusive(sleeper))]
-            }
-            Call::EpollWait { file, .. } => {
-                let newest_first = self.fx.keeps(Rule::WaitersNewestFirst);
-                let place = if newest_first { Place::Head } else { Place::Tail };
-                vec![(self.epoll_mut(*file).waiters, place, Entry::exclusive(sleeper))]
-            }
-            Call::Poll { watched, .. } | Call::Select { watched, .. } => watched
-                .iter()
-                .map(|(file, wanted)| {
-                    let entry = Entry::plain(Waiter::Poller(task, *wanted));
-                    (self.poll_queue(*file), Place::Head, entry)
-                })
-                .collect(),
-        }
-    }
-
     fn leave_queues(&mut self, task: Task, call: &Call) {
         for file in call.files() {
             let queue = match &self.files[file].object {
@@ -398,17 +271,6 @@ impl Kernel {
             };
             self.queues[queue].leave(task);
         }
-    }
-
-    /// A reader or writer of a pipe that has slept passes the wakeup on, if there is something left.
-    fn pass_on(&mut self, call: &Call) {
-        let (Call::Read { file, .. } | Call::Write { file, .. }) = call else { return };
-        let pipe = match self.files[*file].object {
-            Object::PipeReader(pipe) | Object::PipeWriter(pipe) => pipe,
-            _ => return,
-        };
-        let reads = matches!(call, Call::Read { .. });
-        self.pipes[pipe].pass_on(reads, &mut self.fx);
     }
 
     /// A thread that slept is woken: it is to be resumed.
@@ -450,8 +312,8 @@ impl Kernel {
 
     /// Whether somebody sleeps in a wait on an instance.
     pub(crate) fn has_waiter(&self, instance: Id<File>) -> bool {
-        self.pending
-            .values()
-            .any(|pending| matches!(&pending.call, Call::EpollWait { file, .. } if *file == instance))
+        self.pending.values().any(
+            |pending| matches!(&pending.call, Call::EpollWait { file, .. } if *file == instance),
+        )
     }
 }

@@ -1,7 +1,8 @@
 //! The machine: its state, and the calls that make and use objects.
 
 use crate::arena::{Arena, Id};
-use crate::blocking::{Call, On, Pending, Step, Wait};
+use crate::blocking::{On, Pending, Step, Wait};
+use crate::call::Call;
 use crate::effects::Effects;
 use crate::epoll::Registration;
 use crate::errno::Errno;
@@ -223,7 +224,10 @@ impl Kernel {
 
     /// `read(2)`: replies [`Reply::Bytes`](crate::Reply::Bytes).
     pub fn read(&mut self, task: Task, fd: Fd, room: usize) -> Step {
-        let file = match self.file_of(task, fd).and_then(|file| self.check_readable(file).map(|()| file)) {
+        let file = match self
+            .file_of(task, fd)
+            .and_then(|file| self.check_readable(file).map(|()| file))
+        {
             Ok(file) => file,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -233,7 +237,10 @@ impl Kernel {
 
     /// `write(2)`: replies [`Reply::Count`](crate::Reply::Count).
     pub fn write(&mut self, task: Task, fd: Fd, bytes: &[u8]) -> Step {
-        let file = match self.file_of(task, fd).and_then(|file| self.check_writable(file).map(|()| file)) {
+        let file = match self
+            .file_of(task, fd)
+            .and_then(|file| self.check_writable(file).map(|()| file))
+        {
             Ok(file) => file,
             Err(error) => return Step::Done(Err(error)),
         };

@@ -40,6 +40,7 @@
 
 mod arena;
 mod blocking;
+mod call;
 mod effects;
 mod epoll;
 mod errno;
@@ -78,3 +79,7 @@ pub use stream::SEND_BUFFER;
 pub use task::Task;
 pub use threaded::{Caller, Threaded};
 pub use timer::TimerSpec;
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -6,7 +6,8 @@
 //! is how the answer is shown, and who is told when it changes.
 
 use crate::arena::Id;
-use crate::blocking::{Call, On, Reply, Step, Wait};
+use crate::blocking::{On, Reply, Step, Wait};
+use crate::call::Call;
 use crate::errno::Errno;
 use crate::events::Mask;
 use crate::file::{File, Object};

@@ -1,7 +1,8 @@
 //! The calls on sockets: making, naming, connecting, accepting, shutting down.
 
 use crate::arena::Id;
-use crate::blocking::{Call, On, Step, Wait};
+use crate::blocking::{On, Step, Wait};
+use crate::call::Call;
 use crate::errno::Errno;
 use crate::events::Mask;
 use crate::file::{File, Object};
@@ -200,10 +201,7 @@ impl Kernel {
     /// `EBADF`, `ENOTSOCK`.
     pub fn shutdown(&mut self, task: Task, fd: Fd, how: Shutdown) -> Result<(), Errno> {
         let file = self.file_of(task, fd)?;
-        let halves = Halves {
-            reading: how != Shutdown::Write,
-            writing: how != Shutdown::Read,
-        };
+        let halves = Halves { reading: how != Shutdown::Write, writing: how != Shutdown::Read };
         let socket = match &mut self.files[file].object {
             Object::Socket(socket) => socket,
             _ => return Err(Errno::ENOTSOCK),

@@ -112,10 +112,7 @@ impl Caller {
     /// # Errors
     ///
     /// Those of the call.
-    pub fn call(
-        &self,
-        begin: impl FnOnce(&mut Kernel, Task, u64) -> Step,
-    ) -> Result<Reply, Errno> {
+    pub fn call(&self, begin: impl FnOnce(&mut Kernel, Task, u64) -> Step) -> Result<Reply, Errno> {
         let mut state = self.shared.lock();
         self.shared.update(&mut state);
         let mut step = begin(&mut state.kernel, self.task, self.shared.now());
@@ -202,9 +199,8 @@ impl Caller {
         max: usize,
         timeout: Option<Duration>,
     ) -> Result<Vec<Event>, Errno> {
-        let begun = self.call(|kernel, task, now| {
-            kernel.epoll_wait(task, epoll, max, until(now, timeout))
-        });
+        let begun =
+            self.call(|kernel, task, now| kernel.epoll_wait(task, epoll, max, until(now, timeout)));
         match begun? {
             Reply::Events(events) => Ok(events),
             other => unreachable!("a wait replies events, not {other:?}"),

@@ -86,10 +86,7 @@ fn a_timer_wakes_a_waiter() {
     let epoll = epoll(&main, timer, Mask::IN);
     let spec = TimerSpec { value: 5_000_000, interval: 0 };
     main.with(|kernel, task| kernel.timerfd_settime(task, timer, spec)).unwrap();
-    assert_eq!(
-        main.epoll_wait(epoll, 8, None),
-        Ok(vec![Event { events: Mask::IN, data: 1 }])
-    );
+    assert_eq!(main.epoll_wait(epoll, 8, None), Ok(vec![Event { events: Mask::IN, data: 1 }]));
 }
 
 /// At both levels: every unit is taken exactly once.
@@ -102,7 +99,9 @@ fn no_unit_is_lost_or_taken_twice() {
         let takers: Vec<_> = (0..4)
             .map(|_| {
                 let caller = system.caller();
-                thread::spawn(move || (0..500).map(|_| caller.read(semaphore, 8)).all(|r| r.is_ok()))
+                thread::spawn(move || {
+                    (0..500).map(|_| caller.read(semaphore, 8)).all(|r| r.is_ok())
+                })
             })
             .collect();
         for _ in 0..1000 {

@@ -24,7 +24,8 @@ impl Kernel {
                 self.unqueue(id);
                 continue;
             }
-            if !self.fx.keeps(Rule::PeekConsumesNothing) && self.registrations[id].asked.has(Mask::ET)
+            if !self.fx.keeps(Rule::PeekConsumesNothing)
+                && self.registrations[id].asked.has(Mask::ET)
             {
                 self.unqueue(id);
             }

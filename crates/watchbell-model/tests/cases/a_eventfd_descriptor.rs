@@ -33,7 +33,13 @@ fn case_e002_close_on_exec_is_of_the_number_and_the_mode_shows_nowhere() {
 
 #[test]
 fn case_e003_nonblock_is_o_nonblock() {
-    both(|s| { let f = s.eventfd(0); s.flags(f) }, "04002");
+    both(
+        |s| {
+            let f = s.eventfd(0);
+            s.flags(f)
+        },
+        "04002",
+    );
 }
 
 #[test]

@@ -21,7 +21,12 @@ fn case_e060_a_read_blocks_until_there_is_something() {
         |s| {
             let f = s.eventfd_with(0, 0);
             let reader = s.reader(f);
-            line![s.look(&[reader]), s.write(f, 0xdead_beef), s.look(&[reader]), s.poll(f, Mask::IN)]
+            line![
+                s.look(&[reader]),
+                s.write(f, 0xdead_beef),
+                s.look(&[reader]),
+                s.poll(f, Mask::IN)
+            ]
         },
         "-; 8; 8:3735928559; 0:0",
     );

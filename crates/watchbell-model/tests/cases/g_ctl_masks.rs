@@ -10,8 +10,16 @@ fn case_c041_what_goes_with_exclusive() {
         |s| {
             let (e, f) = (s.epoll(), s.eventfd(0));
             let all = Mask::IN | Mask::OUT | Mask::ERR | Mask::HUP | Mask::WAKEUP | Mask::ET;
-            let with =
-                [Mask::NONE, Mask::IN, Mask::OUT, Mask::ERR, Mask::HUP, Mask::WAKEUP, Mask::ET, all];
+            let with = [
+                Mask::NONE,
+                Mask::IN,
+                Mask::OUT,
+                Mask::ERR,
+                Mask::HUP,
+                Mask::WAKEUP,
+                Mask::ET,
+                all,
+            ];
             with.map(|with| {
                 let added = s.add(e, f, Mask::EXCLUSIVE | with, 0);
                 s.delete(e, f);
@@ -61,7 +69,8 @@ fn case_c043_an_exclusive_registration_is_never_modified() {
                 s.modify(e, f, Mask::IN | Mask::EXCLUSIVE, 9),
                 s.wait(e)
             ];
-            let again = line![s.delete(e, f), s.add(e, f, Mask::IN, 3), s.modify(e, f, Mask::OUT, 3)];
+            let again =
+                line![s.delete(e, f), s.add(e, f, Mask::IN, 3), s.modify(e, f, Mask::OUT, 3)];
             line![to, from, again]
         },
         "EINVAL; [1:OUT]; 0; EINVAL; EINVAL; [2:IN]; 0; 0; 0",

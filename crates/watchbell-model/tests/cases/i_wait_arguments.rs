@@ -8,7 +8,13 @@ use watchbell_model::Mask;
 /// Of this case, no room; other numbers of events cannot be said in the model.
 #[test]
 fn case_c090_no_room_for_events_is_einval() {
-    both(|s| { let e = s.epoll(); s.wait_max(e, 0) }, "EINVAL");
+    both(
+        |s| {
+            let e = s.epoll();
+            s.wait_max(e, 0)
+        },
+        "EINVAL",
+    );
 }
 
 /// Of this case, what has no addresses in it.

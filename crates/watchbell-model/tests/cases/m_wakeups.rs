@@ -65,11 +65,12 @@ fn case_w184_waiters_of_one_instance_are_served_newest_first() {
     both(
         |s| {
             let (f, waiters) = one_instance(s, EDGE, 4);
-            [0; 4].map(|_| {
-                s.write(f, 1);
-                s.look(&waiters)
-            })
-            .join("; ")
+            [0; 4]
+                .map(|_| {
+                    s.write(f, 1);
+                    s.look(&waiters)
+                })
+                .join("; ")
         },
         "- - - [1:IN]; - - [1:IN] -; - [1:IN] - -; [1:IN] - - -",
     );
@@ -136,13 +137,14 @@ fn case_w196_the_next_write_goes_to_the_next_that_is_blocked() {
         |s| {
             let f = s.eventfd(0);
             let waiters = instances(s, f, &[EXCLUSIVE | Mask::ET; 4]);
-            [0; 4].map(|_| {
-                s.write(f, 1);
-                let woken = s.look(&waiters);
-                s.read(f);
-                woken
-            })
-            .join("; ")
+            [0; 4]
+                .map(|_| {
+                    s.write(f, 1);
+                    let woken = s.look(&waiters);
+                    s.read(f);
+                    woken
+                })
+                .join("; ")
         },
         "[0:IN] - - -; - [1:IN] - -; - - [2:IN] -; - - - [3:IN]",
     );

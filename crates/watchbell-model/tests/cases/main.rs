@@ -18,26 +18,27 @@ mod g_ctl_masks;
 mod h_nested;
 mod i_wait_arguments;
 mod j_edges;
+mod j_rearming;
 mod k_oneshot;
 mod l_order;
 mod m_wakeups;
 mod n_lifetime;
 mod o_targets;
 mod p_selftests;
+mod q_found;
 mod semantics;
 
+use compare::arms::OnLinux;
 use compare::linux::Linux;
-use compare::system::{OnLinux, executed};
+use compare::system::executed;
 
 /// What [`OnLinux`] executes; by itself it does nothing.
 #[test]
 fn executed_program() {
     let variable = |name| std::env::var(name).ok();
-    let (Some(base), Some(numbers), Some(epoll)) = (
-        variable("EXECUTED_BASE"),
-        variable("EXECUTED_NUMBERS"),
-        variable("EXECUTED_EPOLL"),
-    ) else {
+    let (Some(base), Some(numbers), Some(epoll)) =
+        (variable("EXECUTED_BASE"), variable("EXECUTED_NUMBERS"), variable("EXECUTED_EPOLL"))
+    else {
         return;
     };
     let number = |text: &str| text.parse::<i32>().expect("a number");

@@ -3,7 +3,7 @@
 
 const DOCUMENT: &str = include_str!("../../../../docs/semantics.md");
 
-const SECTIONS: [&str; 16] = [
+const SECTIONS: [&str; 18] = [
     include_str!("a_eventfd_descriptor.rs"),
     include_str!("b_eventfd_values.rs"),
     include_str!("c_eventfd_blocking.rs"),
@@ -14,12 +14,14 @@ const SECTIONS: [&str; 16] = [
     include_str!("h_nested.rs"),
     include_str!("i_wait_arguments.rs"),
     include_str!("j_edges.rs"),
+    include_str!("j_rearming.rs"),
     include_str!("k_oneshot.rs"),
     include_str!("l_order.rs"),
     include_str!("m_wakeups.rs"),
     include_str!("n_lifetime.rs"),
     include_str!("o_targets.rs"),
     include_str!("p_selftests.rs"),
+    include_str!("q_found.rs"),
 ];
 
 /// The cases that were observed on Linux.

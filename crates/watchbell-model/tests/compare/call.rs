@@ -6,37 +6,113 @@ use watchbell_model::{Errno, Event, Fd, Mask, Name, Op, PollFd, Reply, Sets, Shu
 /// A system call that both arms can make.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    Eventfd { initval: u32, flags: u32 },
-    Pipe { flags: u32 },
-    Socketpair { flags: u32 },
-    Socket { flags: u32 },
-    Timerfd { flags: u32 },
-    EpollCreate { flags: u32 },
+    Eventfd {
+        initval: u32,
+        flags: u32,
+    },
+    Pipe {
+        flags: u32,
+    },
+    Socketpair {
+        flags: u32,
+    },
+    Socket {
+        flags: u32,
+    },
+    Timerfd {
+        flags: u32,
+    },
+    EpollCreate {
+        flags: u32,
+    },
     Null,
-    Bind { fd: Fd, name: Name },
-    Listen { fd: Fd, backlog: usize },
-    Connect { fd: Fd, name: Name },
-    Accept { fd: Fd, flags: u32 },
-    Shutdown { fd: Fd, how: Shutdown },
+    Bind {
+        fd: Fd,
+        name: Name,
+    },
+    Listen {
+        fd: Fd,
+        backlog: usize,
+    },
+    Connect {
+        fd: Fd,
+        name: Name,
+    },
+    Accept {
+        fd: Fd,
+        flags: u32,
+    },
+    Shutdown {
+        fd: Fd,
+        how: Shutdown,
+    },
     /// Sets a timer that is due at once, and waits until it has expired.
-    Expire { fd: Fd, periodic: bool },
+    Expire {
+        fd: Fd,
+        periodic: bool,
+    },
     /// Sets a timer for a time that is not reached, or stops it.
-    SetTimer { fd: Fd, on: bool },
-    GetTimer { fd: Fd },
-    Dup { fd: Fd },
-    Dup2 { fd: Fd, number: Fd },
-    Pass { fd: Fd },
-    Close { fd: Fd },
-    GetFlags { fd: Fd },
-    SetFlags { fd: Fd, flags: u32 },
-    GetCloexec { fd: Fd },
-    SetCloexec { fd: Fd, on: bool },
-    Read { fd: Fd, room: usize },
-    Write { fd: Fd, bytes: Vec<u8> },
-    Ctl { epoll: Fd, op: Op, fd: Fd, event: Event },
-    Wait { epoll: Fd, max: usize, timeout: Timeout },
-    Poll { lines: Vec<PollFd>, timeout: Timeout },
-    Select { sets: Sets, timeout: Timeout },
+    SetTimer {
+        fd: Fd,
+        on: bool,
+    },
+    GetTimer {
+        fd: Fd,
+    },
+    Dup {
+        fd: Fd,
+    },
+    Dup2 {
+        fd: Fd,
+        number: Fd,
+    },
+    Pass {
+        fd: Fd,
+    },
+    Close {
+        fd: Fd,
+    },
+    GetFlags {
+        fd: Fd,
+    },
+    SetFlags {
+        fd: Fd,
+        flags: u32,
+    },
+    GetCloexec {
+        fd: Fd,
+    },
+    SetCloexec {
+        fd: Fd,
+        on: bool,
+    },
+    Read {
+        fd: Fd,
+        room: usize,
+    },
+    Write {
+        fd: Fd,
+        bytes: Vec<u8>,
+    },
+    Ctl {
+        epoll: Fd,
+        op: Op,
+        fd: Fd,
+        event: Event,
+    },
+    Wait {
+        epoll: Fd,
+        max: usize,
+        timeout: Timeout,
+    },
+    Poll {
+        lines: Vec<PollFd>,
+        timeout: Timeout,
+    },
+    Select {
+        sets: Sets,
+        timeout: Timeout,
+    },
 }
 
 /// How long a wait may last.

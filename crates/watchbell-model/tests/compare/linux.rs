@@ -20,8 +20,8 @@ use rustix::time::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use watchbell_model::{Event, Fd, Mask, Name, Op, PollFd, Sets, Shutdown};
 
 /// The running kernel, with a part of this process's descriptor table to itself: from the lowest
@@ -252,8 +252,7 @@ impl Calls {
     fn wait(&self, epoll: Fd, max: usize, timeout: Timeout) -> Outcome {
         let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; 64];
         let (timeout, max) = (timespec(timeout), max.min(64));
-        let waited =
-            epoll::wait(borrow(self.base + epoll), &mut room[..max], timeout.as_ref());
+        let waited = epoll::wait(borrow(self.base + epoll), &mut room[..max], timeout.as_ref());
         let (events, _) = waited.map_err(number)?;
         let events = events.iter().map(|event| {
             let flags = event.flags;

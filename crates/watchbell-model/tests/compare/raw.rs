@@ -69,19 +69,20 @@ pub fn select(base: RawFd, sets: &Sets, timeout: Option<&Timespec>) -> Result<Se
 /// Lets SIGUSR1 interrupt system calls, and do nothing else.
 pub fn catch_signal() {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: the action is zeroed, which is a valid value, and then given a handler that does nothing
-    // and so is safe to run at any moment; without SA_RESTART a call that it interrupts fails.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
-    }
+    // SAFETY: all zeroes is a valid `sigaction`: no flags (so that a call that is interrupted fails), an
+    // empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: `action` is valid for the call, and its handler does nothing, so that it may run at any
+    // moment.
+    unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) };
 }
 
 /// Sends SIGUSR1 to a thread of this process.
 pub fn signal(thread: i32) {
+    let process = std::process::id();
     // SAFETY: tgkill(2) takes three integers and touches no memory.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) };
 }
 
 /// A forked child that waits for its end.

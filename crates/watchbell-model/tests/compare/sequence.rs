@@ -3,7 +3,8 @@
 use super::call::{Call, Outcome, show};
 use super::linux::{Linux, NUMBERS};
 use super::model::{Made, make};
-use super::random::{Random, Table, Words, program};
+use super::random::{Random, Words, program};
+use super::table::Table;
 use watchbell_model::{Kernel, Rule, Task};
 
 /// How long the programs are.

@@ -178,7 +178,8 @@ impl Worker {
             }
         });
         let id = receive.recv().expect("the thread starts with it");
-        let open = |file| File::open(format!("/proc/self/task/{id}/{file}")).expect("a live thread");
+        let open =
+            |file| File::open(format!("/proc/self/task/{id}/{file}")).expect("a live thread");
         let (syscall, schedstat) = (open("syscall"), open("schedstat"));
         Worker { thread: handle.thread().clone(), id, shared, syscall, schedstat }
     }

@@ -11,8 +11,9 @@
 use super::call::{Call, Outcome, Timeout, show};
 use super::linux::{Linux, NUMBERS};
 use super::model::{Made, made, make};
-use super::random::{Random, Table, Words, program};
+use super::random::{Random, Words, program};
 use super::sequence::Tally;
+use super::table::Table;
 use watchbell_model::{Fd, Kernel, Mask, O_NONBLOCK, PollFd, Rule, Task};
 
 /// Threads that wait.
