@@ -23,6 +23,8 @@ struct Worker {
     thread: Thread,
     id: i32,
     shared: Arc<Shared>,
+    /// proc_pid_stat(5): its state. A thread that is being woken is `R` here and nowhere else.
+    stat: File,
     /// proc_pid_syscall(5): the number of the system call in which it is blocked.
     syscall: File,
     /// proc_pid_schedstat(5): its last word counts how often the thread ran.
@@ -180,8 +182,8 @@ impl Worker {
         let id = receive.recv().expect("the thread starts with it");
         let open =
             |file| File::open(format!("/proc/self/task/{id}/{file}")).expect("a live thread");
-        let (syscall, schedstat) = (open("syscall"), open("schedstat"));
-        Worker { thread: handle.thread().clone(), id, shared, syscall, schedstat }
+        let (stat, syscall, schedstat) = (open("stat"), open("syscall"), open("schedstat"));
+        Worker { thread: handle.thread().clone(), id, shared, stat, syscall, schedstat }
     }
 
     /// How it rests, if it does: a text that changes if it has run since.
@@ -191,8 +193,9 @@ impl Worker {
         }
         let syscall = read(&self.syscall);
         let number = syscall.split(' ').next()?.trim().parse::<i64>().ok()?;
-        let asleep = number != libc::SYS_futex && number >= 0;
-        asleep.then(|| read(&self.schedstat))
+        let runs = read(&self.schedstat);
+        let sleeps = read(&self.stat).rsplit(") ").next()?.starts_with('S');
+        (sleeps && number >= 0 && number != libc::SYS_futex).then_some(runs)
     }
 }
 
