@@ -16,6 +16,8 @@
 
 use crate::arena::Id;
 use crate::call::Call;
+use crate::epoll::Registration;
+use crate::epoll::wait::Scan;
 use crate::errno::Errno;
 use crate::events::{Event, Mask};
 use crate::file::{File, Object};
@@ -96,6 +98,8 @@ pub(crate) struct Pending {
 enum Stage {
     /// At the permissive level: a wait that has not looked yet.
     Entered,
+    /// At the permissive level: a wait that goes through the ready list, an item a step.
+    Scanning(Scan),
     /// At the permissive level: done, but for the wakeups that it owes.
     Owing(Result<Reply, Errno>, Vec<Wake>),
     Asleep,
@@ -124,14 +128,19 @@ impl Kernel {
             self.hold(file);
         }
         let pending = Pending { call, wait, on, stage: Stage::Entered, slept: false };
-        if let (Level::Permissive, Call::EpollWait { file, .. }) =
-            (self.fx.oracle.level, &pending.call)
-        {
-            self.epoll_mut(*file).scanning += 1;
-            self.pending.insert(task, pending);
-            return Step::Halfway;
+        self.try_or_enter(task, pending)
+    }
+
+    /// A wait of the permissive level takes several steps; all other calls are tried at once.
+    fn try_or_enter(&mut self, task: Task, mut pending: Pending) -> Step {
+        match (self.fx.oracle.level, &pending.call) {
+            (Level::Permissive, Call::EpollWait { .. }) => {
+                pending.stage = Stage::Entered;
+                self.pending.insert(task, pending);
+                Step::Halfway
+            }
+            _ => self.go_on(task, pending),
         }
-        self.go_on(task, pending)
     }
 
     /// Has the call of `task` go on: it was woken, it was halfway, or its deadline has passed. One that
@@ -153,20 +162,65 @@ impl Kernel {
                 self.deliver();
                 self.finish(pending.call, result)
             }
-            Stage::Entered => {
-                if let Call::EpollWait { file, .. } = pending.call {
-                    self.epoll_mut(file).scanning -= 1;
-                    if self.passes_by(file, pending.wait) {
-                        return self.finish(pending.call, Ok(Reply::Events(Vec::new())));
-                    }
-                }
-                self.go_on(task, pending)
-            }
-            Stage::Woken => self.go_on(task, pending),
+            Stage::Entered => self.begin_to_scan(task, pending),
+            Stage::Scanning(scan) => self.scan_on(task, pending, scan),
+            Stage::Woken => self.try_or_enter(task, pending),
             Stage::Late => {
                 self.leave_queues(task, &pending.call);
                 pending.wait = Wait::Not;
-                self.go_on(task, pending)
+                self.try_or_enter(task, pending)
+            }
+        }
+    }
+
+    fn begin_to_scan(&mut self, task: Task, mut pending: Pending) -> Step {
+        let Call::EpollWait { file, .. } = pending.call else {
+            unreachable!("only waits scan");
+        };
+        if self.epoll_mut(file).scanned {
+            let passes_by =
+                pending.wait == Wait::Not && self.fx.oracle.choose(Question::FalseEmpty, 2) == 1;
+            if passes_by {
+                return self.finish(pending.call, Ok(Reply::Events(Vec::new())));
+            }
+            // One scan at a time: this one waits for the other to end.
+            pending.stage = Stage::Entered;
+        } else {
+            self.epoll_mut(file).scanned = true;
+            pending.stage = Stage::Scanning(self.begin_scan(file));
+        }
+        self.pending.insert(task, pending);
+        Step::Halfway
+    }
+
+    /// Others may change what is watched between two items: what a wait brings need not have been
+    /// true at any one moment.
+    fn scan_on(&mut self, task: Task, mut pending: Pending, mut scan: Scan) -> Step {
+        let Call::EpollWait { file, max } = pending.call else {
+            unreachable!("only waits scan");
+        };
+        if self.scan_one(&mut scan, max) {
+            pending.stage = Stage::Scanning(scan);
+            self.pending.insert(task, pending);
+            return Step::Halfway;
+        }
+        self.epoll_mut(file).scanned = false;
+        let events = self.end_scan(file, scan);
+        if !events.is_empty() || pending.wait == Wait::Not {
+            self.leave_queues(task, &pending.call);
+            return self.finish(pending.call, Ok(Reply::Events(events)));
+        }
+        match self.epoll_mut(file).ready.is_empty() {
+            true => self.sleep(task, pending),
+            false => self.try_or_enter(task, pending),
+        }
+    }
+
+    /// A registration has ended: no scan will come to it.
+    pub(crate) fn leave_scans(&mut self, id: Id<Registration>) {
+        for pending in self.pending.values_mut() {
+            if let Stage::Scanning(scan) = &mut pending.stage {
+                scan.list.retain(|other| *other != id);
             }
         }
     }
@@ -200,12 +254,6 @@ impl Kernel {
     /// Whether `task` is in a call that has not returned.
     pub fn is_blocked(&self, task: Task) -> bool {
         self.pending.contains_key(&task)
-    }
-
-    fn passes_by(&mut self, instance: Id<File>, wait: Wait) -> bool {
-        let epoll = self.epoll_mut(instance);
-        let in_doubt = wait == Wait::Not && epoll.scanning > 0 && !epoll.ready.is_empty();
-        in_doubt && self.fx.oracle.choose(Question::FalseEmpty, 2) == 1
     }
 
     fn go_on(&mut self, task: Task, mut pending: Pending) -> Step {

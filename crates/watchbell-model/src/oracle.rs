@@ -46,7 +46,7 @@ pub enum Question {
     FalseEmpty,
     /// In what order do items come that were queued while another thread scanned? 0: as queued.
     ///
-    /// They wait beside the list until the scan is over.
+    /// They wait beside the list until the scan is over, and then come before what the scan has put back.
     ReadyOrder,
 }
 

@@ -49,8 +49,8 @@ pub(crate) struct Epoll {
     pub(crate) waiters: Id<WaitQueue>,
     /// Those who watch the instance itself.
     pub(crate) pollers: Id<WaitQueue>,
-    /// Waits that are under way, at the permissive level.
-    pub(crate) scanning: usize,
+    /// Whether a thread is going through the ready list, at the permissive level.
+    pub(crate) scanned: bool,
 }
 
 impl Kernel {
@@ -67,7 +67,7 @@ impl Kernel {
         let waiters = self.new_queue();
         let pollers = self.new_queue();
         let (interest, ready) = Default::default();
-        let epoll = Epoll { interest, ready, waiters, pollers, scanning: 0 };
+        let epoll = Epoll { interest, ready, waiters, pollers, scanned: false };
         let file = self.open(Object::Epoll(epoll), 0);
         self.install(task, file, flags)
     }

@@ -75,7 +75,7 @@ impl Kernel {
         let at_tail = self.fx.keeps(Rule::QueuedAtTail);
         let instance = self.registrations[id].epoll;
         let epoll = self.epoll_mut(instance);
-        let places = if epoll.scanning > 0 { epoll.ready.len() + 1 } else { 1 };
+        let places = if epoll.scanned { epoll.ready.len() + 1 } else { 1 };
         let forward = self.fx.oracle.choose(Question::ReadyOrder, places);
         let ready = &mut self.epoll_mut(instance).ready;
         let place = if at_tail { ready.len() - forward } else { 0 };
@@ -88,6 +88,7 @@ impl Kernel {
             self.registrations[id].queued = false;
             let instance = self.registrations[id].epoll;
             self.epoll_mut(instance).ready.retain(|other| *other != id);
+            self.leave_scans(id);
         }
     }
 

@@ -25,25 +25,48 @@ use crate::rules::Rule;
 use crate::wait_queue::Wake;
 use std::collections::VecDeque;
 
+/// A wait that goes through the ready list.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Scan {
+    /// What it has not reached yet. Still counts as queued.
+    pub(crate) list: VecDeque<Id<Registration>>,
+    pub(crate) events: Vec<Event>,
+}
+
 impl Kernel {
-    /// Delivers up to `max` events.
+    /// Delivers up to `max` events, in one step.
     pub(crate) fn scan(&mut self, instance: Id<File>, max: usize) -> Vec<Event> {
-        let mut list = std::mem::take(&mut self.epoll_mut(instance).ready);
-        let mut events = Vec::new();
-        while events.len() < max
-            && let Some(id) = list.pop_front()
+        let mut scan = self.begin_scan(instance);
+        while self.scan_one(&mut scan, max) {}
+        self.end_scan(instance, scan)
+    }
+
+    /// Takes the ready list. What is queued from now on is queued beside it.
+    pub(crate) fn begin_scan(&mut self, instance: Id<File>) -> Scan {
+        let list = std::mem::take(&mut self.epoll_mut(instance).ready);
+        Scan { list, events: Vec::new() }
+    }
+
+    /// Looks at one registration, and says whether there is one more to look at.
+    pub(crate) fn scan_one(&mut self, scan: &mut Scan, max: usize) -> bool {
+        if scan.events.len() < max
+            && let Some(id) = scan.list.pop_front()
         {
             self.registrations[id].queued = false;
             let ready = self.readiness_at_delivery(id);
-            if ready.is_empty() && self.fx.keeps(Rule::StaleDropped) {
-                continue;
+            if !ready.is_empty() || !self.fx.keeps(Rule::StaleDropped) {
+                scan.events.push(Event { events: ready, data: self.registrations[id].data });
+                self.after_delivery(id);
             }
-            events.push(Event { events: ready, data: self.registrations[id].data });
-            self.after_delivery(id);
         }
-        self.put_in_front(instance, list);
+        scan.events.len() < max && !scan.list.is_empty()
+    }
+
+    /// Puts back what was not reached.
+    pub(crate) fn end_scan(&mut self, instance: Id<File>, scan: Scan) -> Vec<Event> {
+        self.put_in_front(instance, scan.list);
         self.wake_next(instance);
-        events
+        scan.events
     }
 
     fn readiness_at_delivery(&mut self, id: Id<Registration>) -> Mask {
