@@ -241,7 +241,7 @@ impl Kernel {
             Some(result) => result,
             // The writing end of a pipe looks at O_NONBLOCK before it looks for signals.
             None if matches!(pending.call, Call::Write { .. })
-                && self.pipe_is_nonblocking_now(&pending.call) =>
+                && self.looks_again(&pending.call) =>
             {
                 pending.call.at_deadline()
             }
@@ -258,7 +258,7 @@ impl Kernel {
 
     fn go_on(&mut self, task: Task, mut pending: Pending) -> Step {
         let result = self.attempt(task, &mut pending.call, pending.wait);
-        if pending.slept && self.pipe_is_nonblocking_now(&pending.call) {
+        if pending.slept && self.looks_again(&pending.call) {
             pending.wait = Wait::Not;
         }
         let result = match (result, pending.wait) {

@@ -143,11 +143,16 @@ impl Kernel {
         }
     }
 
-    /// A pipe alone looks at `O_NONBLOCK` again each time that a blocked call is woken.
-    pub(crate) fn pipe_is_nonblocking_now(&mut self, call: &Call) -> bool {
+    /// Whether the call may not block any longer, now that it was woken: a pipe alone looks at
+    /// `O_NONBLOCK` again.
+    pub(crate) fn looks_again(&mut self, call: &Call) -> bool {
         let (Call::Read { file, .. } | Call::Write { file, .. }) = call else { return false };
+        if self.may_block(*file) {
+            return false;
+        }
         let object = &self.files[*file].object;
-        matches!(object, Object::PipeReader(_) | Object::PipeWriter(_)) && !self.may_block(*file)
+        matches!(object, Object::PipeReader(_) | Object::PipeWriter(_))
+            || !self.fx.keeps(Rule::NonblockReadAtEntry)
     }
 
     /// A reader or writer of a pipe that has slept passes the wakeup on, if there is something left.

@@ -1,8 +1,8 @@
 //! Open files: what descriptors refer to.
 //!
 //! A descriptor is a number in a process's table; several numbers, in several processes, may refer to
-//! one *open file*. The distinction decides most questions about lifetime (MAN: open(2), "open file
-//! description"):
+//! one *open file*, which open(2) calls an open file description. The distinction decides most questions
+//! about lifetime:
 //!
 //! - `O_NONBLOCK` belongs to the open file, so that a duplicate shares it (E024, E077); `FD_CLOEXEC`
 //!   belongs to the number;

@@ -127,6 +127,8 @@ rules! {
 
     /// `O_NONBLOCK` belongs to the open file (E024, E077).
     NonblockBelongsToFile,
+    /// Whether a call may block was decided when it began (E073).
+    NonblockReadAtEntry,
     /// It does nothing on an epoll instance (C009).
     NonblockMeansNothingToEpoll,
     /// The lowest free number is taken.

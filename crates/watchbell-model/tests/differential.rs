@@ -16,6 +16,7 @@ const NEED_WAITERS: &[Rule] = &[
     Rule::OneWaiterAWakeup,
     Rule::DeliveryWakesNext,
     Rule::CloseWakesNoWaiter,
+    Rule::NonblockReadAtEntry,
     Rule::NonblockMeansNothingToEpoll,
 ];
 
