@@ -247,6 +247,7 @@ impl Kernel {
             }
             None => pending.call.interrupted(),
         };
+        self.interrupted_write(&pending.call);
         self.deliver();
         self.finish(pending.call, result)
     }
@@ -257,10 +258,10 @@ impl Kernel {
     }
 
     fn go_on(&mut self, task: Task, mut pending: Pending) -> Step {
-        let result = self.attempt(task, &mut pending.call, pending.wait);
         if pending.slept && self.looks_again(&pending.call) {
             pending.wait = Wait::Not;
         }
+        let result = self.attempt(task, &mut pending.call, pending.wait);
         let result = match (result, pending.wait) {
             (Some(result), _) => result,
             (None, Wait::Not) => pending.call.at_deadline(),

@@ -75,7 +75,7 @@ impl Kernel {
         let result = match call {
             Call::Read { file, room } => self.read_once(*file, *room).map(Reply::Bytes),
             Call::Write { file, bytes, written } => {
-                match self.write_once(*file, &bytes[*written..]) {
+                match self.write_once(*file, &bytes[*written..], wait != Wait::Not) {
                     Ok(count) => {
                         *written += count;
                         if *written < bytes.len() && wait != Wait::Not {
@@ -153,6 +153,16 @@ impl Kernel {
         let object = &self.files[*file].object;
         matches!(object, Object::PipeReader(_) | Object::PipeWriter(_))
             || !self.fx.keeps(Rule::NonblockReadAtEntry)
+    }
+
+    /// A write to a pipe that was interrupted before it had written everything returns now.
+    pub(crate) fn interrupted_write(&mut self, call: &Call) {
+        if let Call::Write { file, bytes, written } = call
+            && *written < bytes.len()
+            && let Object::PipeWriter(pipe) = self.files[*file].object
+        {
+            self.pipes[pipe].write_returns(&mut self.fx);
+        }
     }
 
     /// A reader or writer of a pipe that has slept passes the wakeup on, if there is something left.

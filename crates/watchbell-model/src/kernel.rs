@@ -265,10 +265,16 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn write_once(&mut self, file: Id<File>, bytes: &[u8]) -> Result<usize, Errno> {
+    /// Writes once; `sleeps` where it would block rather than fail.
+    pub(crate) fn write_once(
+        &mut self,
+        file: Id<File>,
+        bytes: &[u8],
+        sleeps: bool,
+    ) -> Result<usize, Errno> {
         match &mut self.files[file].object {
             Object::Eventfd(eventfd) => eventfd.write(bytes, &mut self.fx),
-            Object::PipeWriter(pipe) => self.pipes[*pipe].write(bytes, &mut self.fx),
+            Object::PipeWriter(pipe) => self.pipes[*pipe].write(bytes, sleeps, &mut self.fx),
             Object::Socket(_) => self.socket_write(file, bytes),
             Object::Null => Ok(bytes.len()),
             Object::PipeReader(_) => Err(Errno::EBADF),

@@ -102,13 +102,19 @@ impl Pipe {
     /// Takes as many of the bytes as there is room for.
     ///
     /// The reading end is signalled if the pipe was empty. Once somebody has looked at its readiness
-    /// it is signalled by **every** write, so that an edge repeats here as well (S131); even by one
-    /// that finds the pipe full and fails.
+    /// it is signalled by **every** write as it returns, so that an edge repeats here as well (S131);
+    /// even by one that finds the pipe full and fails. One that goes to sleep (`sleeps`) has not
+    /// returned.
     ///
     /// # Errors
     ///
     /// `EPIPE` with no reader left; `EAGAIN` where no byte fits.
-    pub(crate) fn write(&mut self, bytes: &[u8], fx: &mut Effects) -> Result<usize, Errno> {
+    pub(crate) fn write(
+        &mut self,
+        bytes: &[u8],
+        sleeps: bool,
+        fx: &mut Effects,
+    ) -> Result<usize, Errno> {
         if bytes.is_empty() {
             return Ok(0);
         }
@@ -121,10 +127,20 @@ impl Pipe {
         };
         let was_empty = self.slots.is_empty();
         let written = self.fill(bytes);
-        if was_empty || self.watched && fx.keeps(Rule::WatchedPipeSignalsEveryWrite) {
+        let returns = written == bytes.len() || !sleeps;
+        if was_empty {
             fx.wake(Wake::one(self.reading, READABLE));
+        } else if returns {
+            self.write_returns(fx);
         }
         if written == 0 { Err(Errno::EAGAIN) } else { Ok(written) }
+    }
+
+    /// A write returns, or was interrupted.
+    pub(crate) fn write_returns(&self, fx: &mut Effects) {
+        if self.watched && fx.keeps(Rule::WatchedPipeSignalsEveryWrite) {
+            fx.wake(Wake::one(self.reading, READABLE));
+        }
     }
 
     /// The part beyond whole pages goes into the last slot if all of it fits there; the rest takes
