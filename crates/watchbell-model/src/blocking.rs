@@ -236,7 +236,7 @@ impl Kernel {
         let mut pending = self.pending.remove(&task).expect("the task is in a call");
         self.leave_queues(task, &pending.call);
         self.woken.retain(|woken| *woken != task);
-        let result = self.attempt(task, &mut pending.call, pending.wait);
+        let result = self.attempt(task, &mut pending.call, pending.wait, pending.slept);
         let result = match result {
             Some(result) => result,
             // The writing end of a pipe looks at O_NONBLOCK before it looks for signals.
@@ -261,7 +261,7 @@ impl Kernel {
         if pending.slept && self.looks_again(&pending.call) {
             pending.wait = Wait::Not;
         }
-        let result = self.attempt(task, &mut pending.call, pending.wait);
+        let result = self.attempt(task, &mut pending.call, pending.wait, pending.slept);
         let result = match (result, pending.wait) {
             (Some(result), _) => result,
             (None, Wait::Not) => pending.call.at_deadline(),

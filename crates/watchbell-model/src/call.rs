@@ -7,6 +7,7 @@ use crate::errno::Errno;
 use crate::events::Mask;
 use crate::file::{File, Object};
 use crate::kernel::Kernel;
+use crate::pipe::Attempt;
 use crate::poll::Sets;
 use crate::process::Fd;
 use crate::rules::Rule;
@@ -71,11 +72,13 @@ impl Kernel {
         task: Task,
         call: &mut Call,
         wait: Wait,
+        slept: bool,
     ) -> Option<Result<Reply, Errno>> {
+        let attempt = Attempt { first: !slept, sleeps: wait != Wait::Not };
         let result = match call {
             Call::Read { file, room } => self.read_once(*file, *room).map(Reply::Bytes),
             Call::Write { file, bytes, written } => {
-                match self.write_once(*file, &bytes[*written..], wait != Wait::Not) {
+                match self.write_once(*file, &bytes[*written..], attempt) {
                     Ok(count) => {
                         *written += count;
                         if *written < bytes.len() && wait != Wait::Not {

@@ -10,7 +10,7 @@ use crate::eventfd::Eventfd;
 use crate::file::{File, Object};
 use crate::listener::Name;
 use crate::oracle::Oracle;
-use crate::pipe::Pipe;
+use crate::pipe::{Attempt, Pipe};
 use crate::process::{Fd, O_CLOEXEC, O_NONBLOCK, Process};
 use crate::rules::Rules;
 use crate::stream::Pair;
@@ -265,16 +265,15 @@ impl Kernel {
         }
     }
 
-    /// Writes once; `sleeps` where it would block rather than fail.
     pub(crate) fn write_once(
         &mut self,
         file: Id<File>,
         bytes: &[u8],
-        sleeps: bool,
+        attempt: Attempt,
     ) -> Result<usize, Errno> {
         match &mut self.files[file].object {
             Object::Eventfd(eventfd) => eventfd.write(bytes, &mut self.fx),
-            Object::PipeWriter(pipe) => self.pipes[*pipe].write(bytes, sleeps, &mut self.fx),
+            Object::PipeWriter(pipe) => self.pipes[*pipe].write(bytes, attempt, &mut self.fx),
             Object::Socket(_) => self.socket_write(file, bytes),
             Object::Null => Ok(bytes.len()),
             Object::PipeReader(_) => Err(Errno::EBADF),

@@ -25,6 +25,15 @@ const PIPE_BUF: usize = 4096;
 const READABLE: Mask = Mask(Mask::IN.0 | Mask::RDNORM.0);
 const WRITABLE: Mask = Mask(Mask::OUT.0 | Mask::WRNORM.0);
 
+/// How a write is tried.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt {
+    /// It has just begun, and not slept yet.
+    pub(crate) first: bool,
+    /// It sleeps where it cannot go on.
+    pub(crate) sleeps: bool,
+}
+
 /// A pipe with the ends that are open.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pipe {
@@ -103,8 +112,7 @@ impl Pipe {
     ///
     /// The reading end is signalled if the pipe was empty. Once somebody has looked at its readiness
     /// it is signalled by **every** write as it returns, so that an edge repeats here as well (S131);
-    /// even by one that finds the pipe full and fails. One that goes to sleep (`sleeps`) has not
-    /// returned.
+    /// even by one that finds the pipe full and fails. One that goes to sleep has not returned.
     ///
     /// # Errors
     ///
@@ -112,7 +120,7 @@ impl Pipe {
     pub(crate) fn write(
         &mut self,
         bytes: &[u8],
-        sleeps: bool,
+        attempt: Attempt,
         fx: &mut Effects,
     ) -> Result<usize, Errno> {
         if bytes.is_empty() {
@@ -126,8 +134,8 @@ impl Pipe {
             long => &bytes[..fx.shorten(Question::ShortWrite, long)],
         };
         let was_empty = self.slots.is_empty();
-        let written = self.fill(bytes);
-        let returns = written == bytes.len() || !sleeps;
+        let written = self.fill(bytes, attempt.first);
+        let returns = written == bytes.len() || !attempt.sleeps;
         if was_empty {
             fx.wake(Wake::one(self.reading, READABLE));
         } else if returns {
@@ -143,12 +151,13 @@ impl Pipe {
         }
     }
 
-    /// The part beyond whole pages goes into the last slot if all of it fits there; the rest takes
-    /// slots of its own, a page each.
-    fn fill(&mut self, bytes: &[u8]) -> usize {
+    /// When a write begins, the part beyond whole pages goes into the last slot if all of it fits there;
+    /// the rest takes slots of its own, a page each.
+    fn fill(&mut self, bytes: &[u8], begins: bool) -> usize {
         let mut rest = bytes;
         let odd = bytes.len() % PAGE;
         if let Some(last) = self.slots.back_mut()
+            && begins
             && odd > 0
             && odd <= last.room()
         {
