@@ -43,7 +43,8 @@ impl Kernel {
     }
 
     /// An exclusive registration takes the wakeup if a thread is blocked on its instance, and if the
-    /// key has a direction that it asked for.
+    /// key is of one direction, which it asked for. One of both directions, as at the end of a peer, is
+    /// told to it and passed on to the next.
     fn exclusive_takes(&mut self, instance: Id<File>, asked: Mask, key: Mask) -> bool {
         let waiters = self.epoll_mut(instance).waiters;
         if self.queues[waiters].is_empty() {
