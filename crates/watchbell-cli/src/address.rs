@@ -9,7 +9,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use watchbell::net::Address;
 
-/// The longest path of a Unix-domain socket, in bytes: `sun_path` of [unix(7)] less its closing NUL.
+/// The longest path of a Unix-domain socket, in bytes: `sun_path` of [unix(7)] less its closing
+/// NUL.
 ///
 /// [unix(7)]: https://man7.org/linux/man-pages/man7/unix.7.html
 pub const LONGEST_PATH: usize = 107;

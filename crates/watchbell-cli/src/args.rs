@@ -16,7 +16,7 @@ const LONGEST_DRAIN: f64 = 365.0 * 86_400.0;
 
 /// A TCP and Unix-socket service dispatcher on eventfd and epoll.
 #[derive(Debug, Parser)]
-#[command(name = "watchbell", version, arg_required_else_help = false)]
+#[command(name = "watchbell", bin_name = "watchbell", version, arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -52,7 +52,8 @@ struct Serve {
     #[arg(value_parser = value_parser!(u32).range(1..=1 << 30))]
     budget: u32,
 
-    /// How many connections may wait to be accepted, a listener; the kernel caps it at its somaxconn
+    /// How many connections may wait to be accepted, a listener; the kernel caps it at its
+    /// somaxconn
     #[arg(long, value_name = "N", default_value = "1024", allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(1..=1 << 20))]
     backlog: u32,
@@ -62,7 +63,7 @@ struct Serve {
     #[arg(value_parser = value_parser!(u32).range(1..=1 << 30))]
     high_water: u32,
 
-    /// Bytes that still wait for it when the server starts reading again; at most --high-water
+    /// Bytes that still wait for it when the server starts reading again; less than --high-water
     #[arg(long, value_name = "BYTES", default_value = "65536", allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(0..=1 << 30))]
     low_water: u32,
@@ -99,8 +100,8 @@ pub struct Settings {
     pub drain: Duration,
 }
 
-/// Reads the arguments of a process, the program's name first. Host names are resolved here; nothing
-/// is opened.
+/// Reads the arguments of a process, the program's name first. Host names are resolved here;
+/// nothing is opened.
 ///
 /// # Errors
 ///
@@ -136,7 +137,7 @@ fn first_paragraph(text: &str) -> String {
 fn settings(serve: Serve) -> Result<Settings> {
     let (low, high) = (serve.low_water as usize, serve.high_water as usize);
     let marks = Marks::new(low, high).map_err(|_| {
-        anyhow!("--high-water {high} is below --low-water {low}: reading would never start again")
+        anyhow!("--high-water {high} is not above --low-water {low}: reading would flutter")
     })?;
     Ok(Settings {
         listen: endpoints(&serve.listen)?,
@@ -229,11 +230,11 @@ mod tests {
     fn every_flag_reaches_the_settings() {
         let settings = settings_of(
             "watchbell serve --listen 127.0.0.1:0 --listen unix:/tmp/s --workers 3 --budget 4096 \
-             --backlog 5 --high-water 10 --low-water 10 --drain 0.25",
+             --backlog 5 --high-water 10 --low-water 9 --drain 0.25",
         );
         assert_eq!(settings.listen.len(), 2);
         assert_eq!((settings.workers.get(), settings.budget, settings.backlog), (3, 4096, 5));
-        assert_eq!(settings.marks, Marks::new(10, 10).unwrap());
+        assert_eq!(settings.marks, Marks::new(9, 10).unwrap());
         assert_eq!(settings.drain, Duration::from_millis(250));
     }
 
@@ -253,6 +254,7 @@ mod tests {
             "watchbell serve --high-water 0",
             "watchbell serve --high-water 4294967296",
             "watchbell serve --high-water 1000 --low-water 1001",
+            "watchbell serve --high-water 1000 --low-water 1000",
             "watchbell serve --drain -1",
             "watchbell serve --drain nan",
             "watchbell serve --drain inf",
@@ -279,8 +281,7 @@ mod tests {
         for line in ["watchbell --help", "watchbell help", "watchbell serve --help"] {
             assert!(matches!(parse(line), Ok(Request::Print(text)) if text.contains("Usage")));
         }
-        assert!(
-            matches!(parse("watchbell --version"), Ok(Request::Print(text)) if text == "watchbell 0.1.0\n")
-        );
+        let version = parse("watchbell --version");
+        assert!(matches!(version, Ok(Request::Print(text)) if text == "watchbell 0.1.0\n"));
     }
 }

@@ -15,7 +15,8 @@ const LARGEST_BUFFER: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Echo {
     marks: Marks,
-    /// Shared by the worker's connections: what one has read is sent or queued before the next runs.
+    /// Shared by the worker's connections: what one has read is sent or queued before the next
+    /// runs.
     buffer: Vec<u8>,
 }
 

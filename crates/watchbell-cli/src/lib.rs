@@ -4,23 +4,25 @@
 //! The way through one run: [`args`] reads the command line into [`Settings`], [`address`] turns
 //! each `--listen` into addresses, [`limits`] raises the descriptor limit, [`bind`] opens the
 //! listeners (with [`socket_file`] for the Unix-domain ones), [`serve`] runs the service, [`echo`],
-//! until it is told to stop, and [`report`] prints what came of it. Nothing is opened before all of the input is known
-//! to be good.
+//! until it is told to stop, and [`report`] words what came of it, which [`printer`] prints.
+//! Nothing is opened before all of the input is known to be good.
 
 pub mod address;
 pub mod args;
 pub mod bind;
 pub mod echo;
 pub mod limits;
+pub mod printer;
 pub mod report;
 pub mod serve;
 pub mod socket_file;
 
 use args::{Request, Settings};
 use echo::Echo;
-use report::{Exit, Listening, Summary, say};
+use printer::{Printer, To};
+use report::{Exit, Listening, Summary, one_line};
 use std::ffi::OsString;
-use std::io::{stderr, stdout};
+use std::time::Duration;
 use watchbell::workers::Service;
 
 /// Runs the command with the arguments of a process, the program's name first, and says how it
@@ -35,28 +37,37 @@ pub fn run_service<S: Service>(
     name: &'static str,
     make: impl Fn(&Settings) -> S + Send + Sync + 'static,
 ) -> Exit {
+    let printer = Printer::start();
     let summary = match args::read(arguments) {
         Ok(Request::Print(text)) => {
-            report::print(&mut stdout(), &text);
-            return Exit::Done;
+            printer.print(To::Stdout, text);
+            Ok(None)
         }
-        Ok(Request::Serve(settings)) => start(settings, name, make),
+        Ok(Request::Serve(settings)) => start(settings, name, make, &printer).map(Some),
         Err(error) => Err(error),
     };
-    match summary {
-        Ok(summary) => conclude(&summary),
+    let exit = match summary {
+        Ok(None) => Exit::Done,
+        Ok(Some(summary)) => conclude(&summary, &printer),
         Err(error) => {
-            say(&mut stderr(), &format_args!("watchbell: {error:#}"));
+            let line = one_line(&format_args!("watchbell: {error:#}"));
+            printer.print(To::Stderr, line);
             Exit::NotStarted
         }
-    }
+    };
+    printer.finish(LONGEST_PRINTING);
+    exit
 }
+
+/// How long the end waits for somebody to read what is printed.
+const LONGEST_PRINTING: Duration = Duration::from_secs(5);
 
 /// Opens what the settings ask for and serves until a signal ends it.
 fn start<S: Service>(
     settings: Settings,
     service: &'static str,
     make: impl Fn(&Settings) -> S + Send + Sync + 'static,
+    printer: &Printer,
 ) -> anyhow::Result<Summary> {
     limits::raise_descriptors();
     let listeners = bind::bind(&settings.listen, settings.backlog)?;
@@ -65,17 +76,19 @@ fn start<S: Service>(
         workers: settings.workers.get(),
         service,
     };
-    serve::serve(settings, listeners, make, || say(&mut stderr(), &listening))
+    let ready = || printer.print(To::Stderr, one_line(&listening));
+    serve::serve(settings, listeners, make, ready)
 }
 
 /// Prints what came of it.
-fn conclude(summary: &Summary) -> Exit {
+fn conclude(summary: &Summary, printer: &Printer) -> Exit {
     for worker in &summary.workers {
-        say(&mut stderr(), worker);
+        printer.print(To::Stderr, one_line(worker));
     }
     for (worker, error) in &summary.failures {
-        say(&mut stderr(), &format_args!("watchbell: worker {worker}: {error}"));
+        let line = one_line(&format_args!("watchbell: worker {worker}: {error}"));
+        printer.print(To::Stderr, line);
     }
-    say(&mut stdout(), &summary.ledger);
+    printer.print(To::Stdout, one_line(&summary.ledger));
     if summary.ledger.balances() { Exit::Done } else { Exit::Unbalanced }
 }

@@ -21,7 +21,8 @@ use watchbell::workers::{Control, Service, Workers};
 ///
 /// # Errors
 ///
-/// What kept the server from starting; nothing was accepted then.
+/// What kept the server from starting, in which case a connection that came meanwhile is closed; or
+/// that signals could not be waited for any more, which closes everything.
 pub fn serve<S: Service>(
     settings: Settings,
     listeners: Vec<Listener>,
@@ -57,8 +58,13 @@ pub fn serve<S: Service>(
             stop.stop();
             report
         });
-        events.run_with(&mut end).context("waiting for signals failed")?;
-        join.join().map_err(|_| anyhow!("the workers' report was lost"))
+        let waited = events.run_with(&mut end).context("waiting for signals failed");
+        if waited.is_err() {
+            // Nobody would end the workers any more, for whom this scope waits.
+            end.control.close();
+        }
+        let report = join.join().map_err(|_| anyhow!("the workers' report was lost"));
+        waited.and(report)
     })?;
     Ok(report.into())
 }

@@ -1,9 +1,9 @@
 //! The file of a Unix-domain socket: claimed without taking one that is in use, removed without
 //! removing another's.
 //!
-//! bind(2) makes the file and nothing removes it with the socket, so a server that was killed leaves
-//! one behind; bind(2) then fails with `EADDRINUSE` whether or not anyone still listens. connect(2)
-//! tells the two apart: `ECONNREFUSED` says that nobody does.
+//! bind(2) makes the file and nothing removes it with the socket, so a server that was killed
+//! leaves one behind; bind(2) then fails with `EADDRINUSE` whether or not anyone still listens.
+//! connect(2) tells the two apart: `ECONNREFUSED` says that nobody does.
 //!
 //! Between that look and the removal of the file another server could claim the path, and so could
 //! one that has called bind(2) but not yet listen(2), which refuses connections as well. Servers of
@@ -20,8 +20,10 @@ use std::thread;
 use std::time::Duration;
 use watchbell::kernel::{Address, Linux, Sockets};
 
-/// How often a locked directory is tried again, and how long it is left alone between.
-const LOCK_TRIES: u32 = 100;
+/// How often a locked directory is tried, and how long it is left alone between. Nobody of ours
+/// holds the lock for longer than a few system calls; whoever does is somebody else, and is not
+/// waited for.
+const LOCK_TRIES: u32 = 25;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The file of a listening socket of ours. Dropping it removes the file, if it is still ours.
@@ -44,7 +46,7 @@ pub struct SocketFile {
 /// which is left alone. Otherwise the error of socket(2), bind(2) or listen(2).
 pub fn listen(path: &Path, backlog: u32) -> io::Result<(OwnedFd, SocketFile)> {
     let address = Address::Unix(path.to_owned());
-    let _lock = lock_directory(path)?;
+    let _lock = lock_directory(path, LOCK_TRIES);
     let listener = match Linux.listen(&address, backlog) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::ADDRINUSE) => {
             remove_stale(path, &address)?;
@@ -63,7 +65,10 @@ fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
         other => other?,
     };
     if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
-        let message = "the file exists and is not a socket";
+        let message = match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => "a symbolic link is there, which is not followed",
+            _ => "the file exists and is not a socket",
+        };
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     match Linux.connect(address) {
@@ -78,24 +83,25 @@ fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
 
 /// Locks the directory that holds `path` until the descriptor is dropped.
 ///
-/// `None` where the directory cannot be opened for reading or its file system has no locks: the
-/// claim then goes on without one, and bind(2) has the last word on whether it may.
-fn lock_directory(path: &Path) -> io::Result<Option<OwnedFd>> {
+/// `None` where the directory cannot be opened for reading, its file system has no locks, or
+/// somebody keeps it locked: the claim then goes on without one, and bind(2) has the last word on
+/// whether it may.
+fn lock_directory(path: &Path, tries: u32) -> Option<OwnedFd> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(directory) = openat(CWD, directory, flags, Mode::empty()) else { return Ok(None) };
-    for _ in 0..LOCK_TRIES {
+    let directory = openat(CWD, directory, flags, Mode::empty()).ok()?;
+    for attempt in 1..=tries {
         match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Some(directory)),
-            Err(Errno::WOULDBLOCK) => thread::sleep(LOCK_PAUSE),
+            Ok(()) => return Some(directory),
+            Err(Errno::WOULDBLOCK) if attempt < tries => thread::sleep(LOCK_PAUSE),
             Err(Errno::INTR) => {}
-            Err(_) => return Ok(None),
+            Err(_) => return None,
         }
     }
-    Err(io::Error::new(io::ErrorKind::WouldBlock, "another process keeps the directory locked"))
+    None
 }
 
 impl SocketFile {
@@ -114,9 +120,9 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // The lock keeps another server of this program from replacing the file between the look
-        // and the removal. Without it the file is still removed: leaving it behind always is worse
-        // than the short window.
-        let _lock = lock_directory(&self.path);
+        // and the removal. It is tried once, since an end does not wait for others, and without it
+        // the file is still removed: leaving it behind always is worse than the short window.
+        let _lock = lock_directory(&self.path, 1);
         if self.is_ours() {
             let _ = unlink(&*self.path);
         }

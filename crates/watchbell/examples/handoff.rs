@@ -1,5 +1,5 @@
-//! One thread waits, and hands each connection that is ready to a worker: as a lease, so that no two
-//! workers ever have the same one, and nothing that arrives meanwhile is lost.
+//! One thread waits, and hands each connection that is ready to a worker: as a lease, so that no
+//! two workers ever have the same one, and nothing that arrives meanwhile is lost.
 #![allow(clippy::print_stdout)]
 
 use std::io::{self, Read, Write};

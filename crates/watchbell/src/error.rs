@@ -13,8 +13,8 @@ use std::io;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The object belongs to another process: this one is a forked child of it. Its interest list is
-    /// shared with the parent, so nothing here may change it (see fork(2) and epoll(7)).
+    /// The object belongs to another process: this one is a forked child of it. Its interest list
+    /// is shared with the parent, so nothing here may change it (see fork(2) and epoll(7)).
     Forked {
         /// The process that made the object.
         owner: u32,
@@ -71,8 +71,8 @@ impl From<Error> for io::Error {
 
 /// A source that was not registered, with the reason: nothing is lost.
 ///
-/// It converts into [`io::Error`], which drops the source, so that `?` works where the caller has no
-/// further use for it.
+/// It converts into [`io::Error`], which drops the source, so that `?` works where the caller has
+/// no further use for it.
 ///
 /// ```
 /// use std::fs::File;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The account of what was accepted: the items of a [`doorbell`](crate::doorbell), or the connections of
-/// [`workers`](crate::workers).
+/// The account of what was accepted: the items of a [`doorbell`](crate::doorbell), or the
+/// connections of [`workers`](crate::workers).
 ///
 /// `owned` is counted from what is held, never computed as the difference of the others, so that
 /// something which got lost on the way unbalances the account.
@@ -20,8 +20,8 @@ use std::fmt;
 pub struct Ledger {
     /// What was accepted.
     pub accepted: u64,
-    /// What has ended by itself: items that were handled, connections that finished, failed, or were
-    /// refused by the service.
+    /// What has ended by itself: items that were handled, connections that finished, failed, or
+    /// were refused by the service.
     pub processed: u64,
     /// What was handed back or given up: items that were reclaimed or dropped with their queue,
     /// connections that were closed by the end of the service.

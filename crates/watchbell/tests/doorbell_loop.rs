@@ -1,5 +1,5 @@
-//! A queue in the loop: publication and sleep, budgets, several producers, shutdown, and the calls that
-//! all this takes.
+//! A queue in the loop: publication and sleep, budgets, several producers, shutdown, and the calls
+//! that all this takes.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
 #[path = "support/hooked.rs"]
@@ -443,7 +443,11 @@ mod bodies {
                 posted.unwrap();
             }
             remote.post(|_| Err(io::Error::other("the third is worse"))).unwrap();
-            remote.post(|turn| Ok(turn.stop())).unwrap();
+            let stop = |turn: &mut Turn<'_, Vec<u32>, K>| {
+                turn.stop();
+                Ok(())
+            };
+            remote.post(stop).unwrap();
             remote
         });
         let mut state = Vec::new();
@@ -462,8 +466,8 @@ mod bodies {
     }
 }
 
-/// The writes, the waits and the other calls of `kernel` since its last reset; but for the look at the
-/// process, which `turn` makes at each call and `run` once.
+/// The writes, the waits and the other calls of `kernel` since its last reset; but for the look at
+/// the process, which `turn` makes at each call and `run` once.
 fn calls(kernel: &Counting<impl Kernel>) -> [u64; 3] {
     let [writes, waits, looks] =
         [Call::Write, Call::EpollWait, Call::ProcessId].map(|call| kernel.calls(call));

@@ -43,6 +43,9 @@ on_every_kernel! {
 mod bodies {
     use super::*;
 
+    type Look<K> = fn(&mut Queue<u8, K>);
+    type End<K> = fn(&Doorbell<u8, K>, Queue<u8, K>);
+
     fn pair<T, K: Kernel>(kernel: K, capacity: usize) -> (Doorbell<T, K>, Queue<T, K>) {
         doorbell_on(kernel, capacity).unwrap()
     }
@@ -155,7 +158,7 @@ mod bodies {
         let kernel = Counting::new(kernel);
         let (bell, mut queue) = pair(kernel.clone(), 10);
         let mut writes = 0;
-        let looks: [fn(&mut Queue<u8, Counting<K>>); 3] = [
+        let looks: [Look<Counting<K>>; 3] = [
             |queue| queue.disarm(),
             |queue| assert_eq!(queue.pop(), None),
             |queue| assert_eq!(queue.drain(9, |_| {}), 0),
@@ -179,7 +182,7 @@ mod bodies {
     }
 
     pub fn d10_what_comes_after_the_end_comes_back<K: Kernel>(kernel: K) {
-        let ends: [fn(&Doorbell<u8, K>, Queue<u8, K>); 4] = [
+        let ends: [End<K>; 4] = [
             |bell, queue| {
                 bell.close();
                 bell.close();

@@ -46,7 +46,7 @@ fn d10_each_item_of_many_producers_ends_once() {
                 let (items, bell) = (items.clone(), bell.clone());
                 thread::spawn(move || {
                     let own = (0..EACH).map(|n| items.make(producer * EACH + n));
-                    push_all_wait(&bell, &mut own.into_iter(), producer % 2 == 0);
+                    push_all_wait(&bell, &mut own.into_iter(), producer.is_multiple_of(2));
                 })
             };
             let producers: Vec<_> = (0..PRODUCERS).map(produce).collect();
@@ -95,8 +95,28 @@ impl Drop for Racing {
     }
 }
 
-/// How the queue ends while eight threads push.
-fn race(rounds: usize, end: fn(usize, &Doorbell<Racing>, Queue<Racing>) -> Option<Vec<Racing>>) {
+/// How many of `items` were accepted.
+fn push_until_closed(bell: &Doorbell<Racing>, items: impl Iterator<Item = Racing>) -> usize {
+    let mut accepted = 0;
+    for mut item in items {
+        loop {
+            match bell.push(item) {
+                Ok(()) => break,
+                Err(PushError::Full(refused)) => item = refused,
+                Err(PushError::Closed(_)) => return accepted,
+                Err(error) => panic!("{error}"),
+            }
+            thread::yield_now();
+        }
+        accepted += 1;
+    }
+    accepted
+}
+
+/// Ends the queue of one round while eight threads push, and says what came, if it knows.
+type End = fn(usize, &Doorbell<Racing>, Queue<Racing>) -> Option<Vec<Racing>>;
+
+fn race(rounds: usize, end: End) {
     const PRODUCERS: usize = 8;
     const MOST: usize = 100;
     watchdog(move || {
@@ -112,17 +132,8 @@ fn race(rounds: usize, end: fn(usize, &Doorbell<Racing>, Queue<Racing>) -> Optio
                 loop {
                     gates.0.wait();
                     let Some(bell) = round.lock().unwrap().clone() else { return };
-                    let mut count = 0;
-                    while count < MOST {
-                        let item = Racing::new(producer * MOST + count, &alive);
-                        match bell.push(item) {
-                            Ok(()) => count += 1,
-                            Err(PushError::Full(_)) => thread::yield_now(),
-                            Err(PushError::Closed(_)) => break,
-                            Err(error) => panic!("{error}"),
-                        }
-                    }
-                    accepted[producer].store(count, Ordering::Relaxed);
+                    let items = (0..MOST).map(|n| Racing::new(producer * MOST + n, &alive));
+                    accepted[producer].store(push_until_closed(&bell, items), Ordering::Relaxed);
                     drop(bell);
                     gates.1.wait();
                 }

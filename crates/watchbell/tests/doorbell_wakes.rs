@@ -1,7 +1,6 @@
 //! Faults that other libraries' wakes have had, and rings that the kernel refuses.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
-#[allow(unused_macros)]
 #[path = "support/door.rs"]
 mod door;
 #[path = "support/hooked.rs"]
@@ -213,8 +212,8 @@ fn d03_an_item_without_its_ring_is_found_by_the_next_look_or_reclaimed() {
     }
 }
 
-/// libuv#4584: wakes were lost where the user's own data was published by a weaker order. Here the push
-/// itself publishes it.
+/// libuv#4584: wakes were lost where the user's own data was published by a weaker order. Here the
+/// push itself publishes it.
 #[test]
 fn fault_the_callers_orders_do_not_matter() {
     const ROUNDS: u64 = 5_000;

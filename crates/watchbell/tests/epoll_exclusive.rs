@@ -360,8 +360,8 @@ fn x04_an_instance_in_disguise_is_refused_by_the_kernel() {
     assert!(outer.level(source, Interest::READABLE).is_ok());
 }
 
-/// A listener that several instances watch, and its address. A connection to a Unix socket is in the
-/// queue when connect(2) returns.
+/// A listener that several instances watch, and its address. A connection to a Unix socket is in
+/// the queue when connect(2) returns.
 fn listener() -> (Arc<UnixListener>, SocketAddr) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -157,7 +157,8 @@ fn c18_a_blocked_post_of_several_turns_once_a_read_and_does_not_spin() {
             move || semaphore.post_wait(3)
         });
         poster.wait_until_blocked();
-        // A try before the watch and one after it; the watch tells at once that there is room for 1.
+        // A try before the watch and one after it; the watch tells at once that there is room for
+        // 1.
         assert_eq!(kernel.calls(Call::Write), 3);
         assert_eq!(kernel.calls(Call::EpollWait), 2);
         assert_eq!(kernel.calls(Call::EpollAdd), 1);

@@ -222,7 +222,8 @@ fn c14_tries_body<K: Kernel>(kernel: K) {
         observe(move || {
             let mut taken = 0_u64;
             loop {
-                // Looked at before the try: nothing is posted after it, so that finding none is final.
+                // Looked at before the try: nothing is posted after it, so that finding none is
+                // final.
                 let last = posted.load(Ordering::SeqCst);
                 let soon = kernel.now() + Duration::from_micros(if waits { 100 } else { 0 });
                 match semaphore.wait_until(soon).unwrap() {

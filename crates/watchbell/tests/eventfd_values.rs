@@ -254,8 +254,8 @@ fn c15_body<K: Kernel>(kernel: K) {
     assert_eq!(one.try_take().unwrap(), other.try_take().unwrap(), "nobody can tell them apart");
 }
 
-/// An overflow by the kernel itself needs completions of asynchronous I/O, which this crate does not
-/// submit; what is shown is the other half, that being full is never told as one.
+/// An overflow by the kernel itself needs completions of asynchronous I/O, which this crate does
+/// not submit; what is shown is the other half, that being full is never told as one.
 #[test]
 fn c16_a_saturated_write_is_never_reported_as_an_overflow() {
     c16_body(Linux);

@@ -1,5 +1,6 @@
 //! The doorbell's protocol, in every interleaving that loom can think of: the files that ship,
 //! compiled against loom's atomics. docs/doorbell.md says what each model is for.
+#![allow(clippy::unwrap_used, clippy::type_complexity)]
 #![allow(dead_code, unreachable_pub, reason = "the shipped files, of which this uses a part")]
 
 #[path = "../src/doorbell/account.rs"]

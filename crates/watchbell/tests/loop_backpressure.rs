@@ -35,6 +35,8 @@ in_both_modes! {
     e09_a_resume_ends_a_rest
     e09_paused_output_is_written_after_resume
     e03_a_woken_source_is_tried
+    fault_pausing_one_direction_does_not_silence_the_other
+    e09_a_source_that_reads_nothing_while_its_output_is_blocked_waits_for_room
 }
 
 mod bodies {
@@ -371,6 +373,83 @@ mod modes {
         events.resume(token, Output);
         rest(&mut events);
         assert_eq!(client.read(&mut [0; 16]).unwrap(), 1);
+    }
+
+    /// It answers four bytes for each, and pauses nothing: it just does not read what it could not
+    /// answer.
+    pub fn e09_a_source_that_reads_nothing_while_its_output_is_blocked_waits_for_room(
+        trigger: Trigger,
+    ) {
+        const BYTES: usize = 1 << 19;
+        let (mut client, server) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        let (mut events, failures) = reporting(EventLoop::builder());
+        let mut owed = 0;
+        trigger.add(&mut events, server, Interest::READABLE, move |stream, _| {
+            loop {
+                while owed > 0 {
+                    let Some(written) = stream.write(&[0; 4096][..owed.min(4096)])? else {
+                        return Ok(());
+                    };
+                    owed -= written;
+                }
+                match stream.read(&mut [0; 4096])? {
+                    Some(read) if read > 0 => owed += 4 * read,
+                    _ => return Ok(()),
+                }
+            }
+        });
+        let (mut sent, mut answered) = (0, 0);
+        while answered < 4 * BYTES {
+            while let Ok(written) = client.write(&[0; 4096][..(BYTES - sent).min(4096)]) {
+                sent += written;
+                if sent == BYTES {
+                    break;
+                }
+            }
+            rest(&mut events);
+            let runs = events.stats().runs;
+            rest(&mut events);
+            assert_eq!(events.stats().runs, runs, "it waits");
+            let before = answered;
+            while let Ok(read) = client.read(&mut [0; 65536]) {
+                answered += read;
+            }
+            assert!(answered > before, "after {answered} bytes nothing came: {failures:?}");
+        }
+        assert_eq!(failures.borrow().len(), 0, "{failures:?}");
+    }
+
+    pub fn fault_pausing_one_direction_does_not_silence_the_other(trigger: Trigger) {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        let mut events = EventLoop::new().unwrap();
+        let (read, written) = (counted(), counted());
+        let (bytes, out) = (Rc::clone(&read), Rc::clone(&written));
+        let token = trigger.add(&mut events, server, Interest::READABLE, move |stream, _| {
+            while let Some(read) = stream.read(&mut [0; 64])? {
+                bytes.set(bytes.get() + read as u64);
+            }
+            while let Some(written) = stream.write(&[0; 65536])? {
+                out.set(out.get() + written as u64);
+            }
+            Ok(())
+        });
+        let drain = |mut client: &UnixStream| while client.read(&mut [0; 65536]).is_ok() {};
+        client.write_all(b"x").unwrap();
+        rest(&mut events);
+        let full = written.get();
+        assert!(read.get() == 1 && full > 0);
+
+        events.pause(token, Input);
+        drain(&client);
+        rest(&mut events);
+        assert!(written.get() > full, "output goes on");
+        events.pause(token, Output);
+        events.resume(token, Input);
+        client.write_all(b"y").unwrap();
+        rest(&mut events);
+        assert_eq!(read.get(), 2, "input goes on");
     }
 
     /// A source that has work which no event tells of is run when it is woken.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use support::watchdog;
 use watchbell::epoll::{Interest, OnBlocking, Own, Token};
 use watchbell::event_loop::Direction::{Input, Output};
-use watchbell::event_loop::EventLoop;
+use watchbell::event_loop::{EventLoop, Ready, Turn};
 use watchbell::eventfd::Counter;
 use watchbell::kernel::Kernel;
 use watchbell::{Error, Rejected};
@@ -204,8 +204,8 @@ mod bodies {
         assert_goes_on(&mut events, &adder, &takes);
     }
 
-    /// What the service does with a report is its own affair: its panic reaches the service, and the
-    /// loop can be run again.
+    /// What the service does with a report is its own affair: its panic reaches the service, and
+    /// the loop can be run again.
     pub fn e04_a_panic_of_the_report_leaves_the_loop_whole<K: Kernel>(kernel: K) {
         let builder = EventLoop::builder_on(kernel.clone()).on_failure(|_, ()| panic!("reported"));
         let mut events = builder.build().unwrap();
@@ -362,45 +362,23 @@ mod bodies {
     }
 
     pub fn e13_handlers_may_remove_and_add_as_they_like<K: Kernel>(kernel: K) {
-        fn link<K: Kernel>(
-            kernel: K,
-            left: u32,
-        ) -> (
-            Counter<K>,
-            impl FnMut(
-                &mut watchbell::event_loop::Ready<'_, Counter<K>>,
-                &mut watchbell::event_loop::Turn<'_, (), K>,
-            ) -> io::Result<()>
-            + 'static,
-        ) {
-            let counter = Counter::on(kernel.clone(), 1).unwrap();
-            let handler =
-                move |_: &mut watchbell::event_loop::Ready<'_, Counter<K>>,
-                      turn: &mut watchbell::event_loop::Turn<'_, (), K>| {
-                    for token in turn.tokens_of::<Counter<K>>() {
-                        turn.remove(token);
-                    }
-                    if left > 0 {
-                        let (counter, handler) = boxed(kernel.clone(), left - 1);
-                        turn.watch(counter, Interest::READABLE, handler)?;
-                    }
-                    turn.close()
-                };
-            (counter, handler)
-        }
-        type Boxed<K> = Box<
-            dyn FnMut(
-                &mut watchbell::event_loop::Ready<'_, Counter<K>>,
-                &mut watchbell::event_loop::Turn<'_, (), K>,
-            ) -> io::Result<()>,
-        >;
-        fn boxed<K: Kernel>(kernel: K, left: u32) -> (Counter<K>, Boxed<K>) {
-            let (counter, handler) = link(kernel, left);
-            (counter, Box::new(handler))
+        type Handler<K> =
+            Box<dyn FnMut(&mut Ready<'_, Counter<K>>, &mut Turn<'_, (), K>) -> io::Result<()>>;
+        fn link<K: Kernel>(kernel: K, left: u32) -> Handler<K> {
+            Box::new(move |_, turn| {
+                for token in turn.tokens_of::<Counter<K>>() {
+                    turn.remove(token);
+                }
+                if left > 0 {
+                    let counter = Counter::on(kernel.clone(), 1)?;
+                    turn.watch(counter, Interest::READABLE, link(kernel.clone(), left - 1))?;
+                }
+                turn.close()
+            })
         }
         let mut events = EventLoop::on(kernel.clone()).unwrap();
-        let (counter, handler) = boxed(kernel, 100);
-        events.watch(counter, Interest::READABLE, handler).unwrap();
+        let counter = Counter::on(kernel.clone(), 1).unwrap();
+        events.watch(counter, Interest::READABLE, link(kernel, 100)).unwrap();
         rest(&mut events);
         assert_eq!((events.len(), events.stats().runs, events.stats().stale), (0, 101, 0));
     }
@@ -539,6 +517,54 @@ mod modes {
         trigger.add(&mut events, source, Interest::READABLE, |_, _| Ok(()));
         assert!(is_nonblocking(&kept));
     }
+}
+
+/// A paused level-triggered source with a hang-up, and an exclusive one with a connection to
+/// accept.
+#[test]
+fn e13_a_healing_keeps_each_mode_and_wakes_no_paused_source_for_ever() {
+    watchdog(|| {
+        let (mut events, failures) = reporting(EventLoop::builder());
+        let (reader, writer) = io::pipe().unwrap();
+        let ended = counted();
+        let seen = Rc::clone(&ended);
+        let pipe = events.add_level(reader, Interest::READABLE, move |pipe, turn| {
+            if pipe.read(&mut [0; 16])? == Some(0) {
+                seen.bump();
+                turn.close()?;
+            }
+            Ok(())
+        });
+        let pipe = pipe.unwrap();
+        events.pause(pipe, Input);
+        drop(writer);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepted = counted();
+        let seen = Rc::clone(&accepted);
+        let exclusive = events.add_exclusive(listener, move |listener, _| {
+            while listener.accept()?.is_some() {
+                seen.bump();
+            }
+            Ok(())
+        });
+        exclusive.unwrap();
+        let counter = Counter::new(1).unwrap();
+        let replaced = events.add(counter, Interest::READABLE, |counter, _| {
+            *counter.get_mut() = Counter::new(0)?;
+            Ok(())
+        });
+        replaced.unwrap();
+        rest(&mut events);
+        assert_eq!((events.stats().healed, failures.borrow().len()), (1, 1), "{failures:?}");
+        assert!(events.stats().runs < 10, "{:?}", events.stats());
+
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        looped::drive(&mut events, || accepted.get() == 1);
+        events.resume(pipe, Input);
+        rest(&mut events);
+        assert_eq!((ended.get(), failures.borrow().len()), (1, 1), "{failures:?}");
+    });
 }
 
 /// A source with a descriptor that the handler can point at another file under the same number.

@@ -8,8 +8,25 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use support::sockets::{open_descriptors, strict_loop, unix_pair};
 use watchbell::epoll::Interest;
-use watchbell::event_loop::{Budget, EventLoop};
+use watchbell::event_loop::{Budget, EventLoop, Ready, Turn};
 use watchbell::kernel::Linux;
+use watchbell::net::Stream;
+
+/// All bytes that were read, and whether the end was.
+type Seen = (Vec<u8>, bool);
+
+fn read_all(stream: &mut Ready<'_, Stream>, turn: &mut Turn<'_, Seen>) -> std::io::Result<()> {
+    let mut buf = [0; 64];
+    while let Some(read) = stream.recv(&mut buf)? {
+        let (bytes, ended) = turn.state();
+        bytes.extend_from_slice(&buf[..read]);
+        *ended = read == 0;
+        if *ended {
+            break;
+        }
+    }
+    Ok(())
+}
 
 fn send_with(peer: impl AsFd, bytes: &[u8], attached: &[BorrowedFd<'_>]) {
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
@@ -30,29 +47,15 @@ fn e03_attached_descriptors_are_closed_and_every_byte_is_read() {
         rustix::io::write(&peer, b"three").expect("there is room");
         drop(peer);
 
-        let mut events: EventLoop<(Vec<u8>, bool)> = strict_loop(Linux, Budget::default());
-        let loop_and_probe = open_descriptors();
-        let handler =
-            |stream: &mut watchbell::event_loop::Ready<'_, watchbell::net::Stream>,
-             turn: &mut watchbell::event_loop::Turn<'_, (Vec<u8>, bool)>| {
-                let mut buf = [0; 64];
-                while let Some(read) = stream.recv(&mut buf)? {
-                    let (bytes, ended) = turn.state();
-                    bytes.extend_from_slice(&buf[..read]);
-                    *ended = read == 0;
-                    if *ended {
-                        break;
-                    }
-                }
-                Ok(())
-            };
-        events.watch(stream, Interest::READABLE, handler).expect("a new source");
-        let mut seen = (Vec::new(), false);
+        let mut events: EventLoop<Seen> = strict_loop(Linux, Budget::default());
+        let with_the_loop = open_descriptors();
+        events.watch(stream, Interest::READABLE, read_all).expect("a new source");
+        let mut seen = Seen::default();
         while !seen.1 {
             events.turn_with(&mut seen, None).expect("nothing fails");
         }
         assert_eq!(seen.0, b"one two three");
-        assert_eq!(open_descriptors(), loop_and_probe, "{attached} attached to each");
+        assert_eq!(open_descriptors(), with_the_loop, "{attached} attached to each");
         drop(events);
         assert_eq!(open_descriptors(), before - 2, "the pair is gone too");
     }

@@ -231,10 +231,10 @@ fn text(mut pipe: impl Read) -> String {
     text
 }
 
-/// `listening on ADDR, ADDR, N workers, service echo`.
+/// `listening on ADDR, ADDR, N workers, service NAME`.
 fn parse_listening(line: &str) -> Option<(Vec<Target>, usize)> {
     let mut parts: Vec<&str> = line.strip_prefix("listening on ")?.split(", ").collect();
-    parts.pop().filter(|service| *service == "service echo")?;
+    parts.pop()?.strip_prefix("service ")?;
     let (count, noun) = parts.pop()?.split_once(' ')?;
     let workers = count.parse().ok()?;
     (noun == if workers == 1 { "worker" } else { "workers" }).then_some(())?;

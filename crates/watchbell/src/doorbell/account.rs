@@ -1,16 +1,16 @@
 //! Where every accepted item has gone, for anybody to see at any moment.
 //!
-//! The consumer writes down each step of an item (taken, processed, returned) in counters of its own.
-//! A reader in another thread wants them all as of one moment, together with what the queue holds. It
-//! reads between two looks at a version that the consumer makes odd while it writes, and even again
-//! (a sequence lock). A consumer that is busy would keep such a reader trying for ever, so the reader
-//! closes a gate for the time of the reading, at which the consumer stops before its next step. While
-//! nobody reads, the gate costs the consumer one look.
+//! The consumer writes down each step of an item (taken, processed, returned) in counters of its
+//! own. A reader in another thread wants them all as of one moment, together with what the queue
+//! holds. It reads between two looks at a version that the consumer makes odd while it writes, and
+//! even again (a sequence lock). A consumer that is busy would keep such a reader trying for ever,
+//! so the reader closes a gate for the time of the reading, at which the consumer stops before its
+//! next step. While nobody reads, the gate costs the consumer one look.
 //!
-//! What is owned is *counted*: the published items among the ring's slots, one by one, and those in the
-//! consumer's hands. It is never the difference of the other numbers, or a loss could not show. What was
-//! accepted is the ring's own number, which knows nothing of the account: an item that leaves the ring
-//! and is not written down unbalances them.
+//! What is owned is *counted*: the published items among the ring's slots, one by one, and those in
+//! the consumer's hands. It is never the difference of the other numbers, or a loss could not show.
+//! What was accepted is the ring's own number, which knows nothing of the account: an item that
+//! leaves the ring and is not written down unbalances them.
 //!
 //! This file takes its atomics from its parent, so that it can be compiled against loom's.
 
@@ -114,7 +114,7 @@ impl Account {
         // Producers go on; what they publish from here on is of a later moment or of this one.
         let (taken, queued) = ring.count();
         fence(Ordering::Acquire);
-        let unmoved = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
+        let unmoved = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         unmoved.then_some(Snapshot {
             accepted: taken + queued,
             processed,

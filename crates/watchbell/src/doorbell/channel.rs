@@ -11,14 +11,15 @@
 //!                                            woken:    state = AWAKE
 //! ```
 //!
-//! The claim and the recheck are read-modify-writes of one word, so one comes first. If the claim does,
-//! the recheck sees that the tail has moved, and the consumer does not sleep. If the recheck does, the
-//! claim acquires what the consumer released before it, and with it the state: the producer's look finds
-//! SLEEPING and rings. A load in place of either has no such order, and loses wakes.
+//! The claim and the recheck are read-modify-writes of one word, so one comes first. If the claim
+//! does, the recheck sees that the tail has moved, and the consumer does not sleep. If the recheck
+//! does, the claim acquires what the consumer released before it, and with it the state: the
+//! producer's look finds SLEEPING and rings. A load in place of either has no such order, and loses
+//! wakes.
 //!
-//! A producer that has claimed and not yet published keeps the tail ahead. The consumer neither sleeps
-//! for ever then, nor spins: it sleeps for a bounded time with the state at SLEEPING, so that the
-//! producer may ring it earlier.
+//! A producer that has claimed and not yet published keeps the tail ahead. The consumer neither
+//! sleeps for ever then, nor spins: it sleeps for a bounded time with the state at SLEEPING, so
+//! that the producer may ring it earlier.
 //!
 //! docs/doorbell.md goes through the interleavings.
 //!
@@ -57,7 +58,8 @@ pub(super) enum Owed {
 pub enum Armed {
     /// Sleep: the next push rings.
     Sleep,
-    /// Sleep, but not for long: an item was claimed whose producer may have looked too early to ring.
+    /// Sleep, but not for long: an item was claimed whose producer may have looked too early to
+    /// ring.
     SleepBriefly,
     /// Go on: there is an item. Not armed.
     Item,
@@ -95,8 +97,8 @@ impl<T> Channel<T> {
         self.look()
     }
 
-    /// Whether this thread has to ring. Relaxed, since the claim before it, or the close, has acquired
-    /// the state if its consumer sleeps.
+    /// Whether this thread has to ring. Relaxed, since the claim before it, or the close, has
+    /// acquired the state if its consumer sleeps.
     fn look(&self) -> Owed {
         let claims_the_ring = self.state.load(Ordering::Relaxed) == SLEEPING
             && self

@@ -41,7 +41,8 @@ pub enum PushAllReason {
     Full,
     /// The queue is closed, or its consumer has gone.
     Closed,
-    /// A sleeping consumer could not be woken; `rest` is empty, and what was accepted is in the queue.
+    /// A sleeping consumer could not be woken. What was accepted is in the queue; `rest` was not
+    /// tried.
     Unrung(Errno),
 }
 

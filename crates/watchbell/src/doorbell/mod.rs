@@ -2,8 +2,8 @@
 //!
 //! The queue is the authority. The bell, an eventfd, says *look at the queue* and nothing else: its
 //! count is no number of items. It is written only when the consumer sleeps, and then once, however
-//! many items come: a push to a consumer that is awake makes no system call, and a burst to one that
-//! sleeps makes one write.
+//! many items come: a push to a consumer that is awake makes no system call, and a burst to one
+//! that sleeps makes one write.
 //!
 //! ```
 //! use watchbell::doorbell::{PushError, doorbell};
@@ -26,22 +26,24 @@
 //!
 //! # The contract
 //!
-//! - **Accepted means owned.** A push that returns `Ok` has put its item into the queue before it rings.
-//!   One that is refused hands the item back. The end of the queue and an item's acceptance are decided
-//!   on one word: an item is in before the end, or it comes back.
-//! - **Look, arm, look, sleep.** An item that is pushed while the consumer goes to sleep is either seen
-//!   by its last look, or leaves a ring that the sleep sees. That does not depend on how the caller
-//!   synchronises its own data. docs/doorbell.md has the proof, and loom checks the files that ship.
+//! - **Accepted means owned.** A push that returns `Ok` has put its item into the queue before it
+//!   rings. One that is refused hands the item back. The end of the queue and an item's acceptance
+//!   are decided on one word: an item is in before the end, or it comes back.
+//! - **Look, arm, look, sleep.** An item that is pushed while the consumer goes to sleep is either
+//!   seen by its last look, or leaves a ring that the sleep sees. That does not depend on how the
+//!   caller synchronises its own data. docs/doorbell.md has the proof, and loom checks the files
+//!   that ship.
 //! - **The bell outlives its producers.** The consumer keeps the eventfd open, so a last ring is
 //!   delivered though its producer is gone.
-//! - **A full bell rings.** A write of 1 is refused at `u64::MAX - 1`; a write of 0 wakes all the same.
-//! - **A producer that is preempted in the middle of a push** keeps nobody spinning: items are taken in
-//!   the order of their claims, and the consumer sleeps briefly until the next is there.
-//! - **The ledger**: accepted = processed + returned + owned, as of any moment, whoever asks. What is
-//!   owned is counted.
+//! - **A full bell rings.** A write of 1 is refused at `u64::MAX - 1`; a write of 0 wakes all the
+//!   same.
+//! - **A producer that is preempted in the middle of a push** keeps nobody spinning: items are
+//!   taken in the order of their claims, and the consumer sleeps briefly until the next is there.
+//! - **The ledger**: accepted = processed + returned + owned, as of any moment, whoever asks. What
+//!   is owned is counted.
 //!
-//! The bell relies on Linux making a new edge of every write to an eventfd, read or not (a conformance
-//! test guards it). Nothing else in this library does.
+//! The bell relies on Linux making a new edge of every write to an eventfd, read or not (a
+//! conformance test guards it). Nothing else in this library does.
 
 mod account;
 mod channel;

@@ -12,13 +12,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Takes the items that [`Doorbell`](super::Doorbell)s push. There is one consumer, always.
 ///
-/// In an event loop of this library, [`EventLoop::serve`](crate::event_loop::EventLoop::serve) does all
-/// that follows. Alone, or in somebody else's loop, the order is: take everything, [`arm`](Queue::arm),
-/// and sleep only if it says so. The descriptor is to be watched edge-triggered, and never read.
+/// In an event loop of this library, [`EventLoop::serve`](crate::event_loop::EventLoop::serve) does
+/// all that follows. Alone, or in somebody else's loop, the order is: take everything,
+/// [`arm`](Queue::arm), and sleep only if it says so. The descriptor is to be watched
+/// edge-triggered, and never read.
 ///
 /// Dropped, it closes the queue and drops what is left, which counts as returned. An item that was
-/// accepted just before, and whose push has not come to its end, is dropped with the last doorbell, and
-/// counts as owned until then.
+/// accepted just before, and whose push has not come to its end, is dropped with the last doorbell,
+/// and counts as owned until then.
 ///
 /// There is one consumer:
 ///
@@ -76,8 +77,8 @@ impl<T, K: Kernel> Queue<T, K> {
         self.batch().take()
     }
 
-    /// Gives up to `most` items to `process`, in order, and says how many. Their slots are free once it
-    /// returns.
+    /// Gives up to `most` items to `process`, in order, and says how many. Their slots are free
+    /// once it returns.
     ///
     /// An item is in hand while `process` runs, and counts as processed afterwards, also if that
     /// panics.
@@ -96,8 +97,8 @@ impl<T, K: Kernel> Queue<T, K> {
 
     /// Prepares to sleep, and looks once more: see [`Armed`].
     ///
-    /// An item that is pushed concurrently is either seen by that look, or rings. Any look at the queue
-    /// afterwards ends the armed state.
+    /// An item that is pushed concurrently is either seen by that look, or rings. Any look at the
+    /// queue afterwards ends the armed state.
     pub fn arm(&mut self) -> Armed {
         let armed = self.shared.channel.arm(&self.cursor);
         self.armed = matches!(armed, Armed::Sleep | Armed::SleepBriefly);
@@ -135,8 +136,8 @@ impl<T, K: Kernel> Queue<T, K> {
 
     /// Closes the queue and hands back what is left, in order, which counts as returned.
     ///
-    /// It waits for producers that are in the middle of a push: a few instructions, and however long
-    /// the scheduler keeps them from those.
+    /// It waits for producers that are in the middle of a push: a few instructions, and however
+    /// long the scheduler keeps them from those.
     pub fn reclaim(mut self) -> Vec<T> {
         self.close();
         let (end, _) = self.shared.channel.ring.end_now();
@@ -150,8 +151,8 @@ impl<T, K: Kernel> Queue<T, K> {
         items
     }
 
-    /// Closes the queue and drops what is left, which counts as returned; says how many that were. As
-    /// [`reclaim`](Queue::reclaim), it waits for pushes that are under way.
+    /// Closes the queue and drops what is left, which counts as returned; says how many that were.
+    /// As [`reclaim`](Queue::reclaim), it waits for pushes that are under way.
     pub fn discard(self) -> usize {
         self.reclaim().len()
     }
@@ -188,8 +189,8 @@ impl<T, K: Kernel> Queue<T, K> {
     }
 }
 
-/// Items that are being taken one after the other. Whatever ends it, the account and the slots are put
-/// in order.
+/// Items that are being taken one after the other. Whatever ends it, the account and the slots are
+/// put in order.
 pub(crate) struct Batch<'queue, T, K: Kernel> {
     queue: &'queue mut Queue<T, K>,
     taken: usize,

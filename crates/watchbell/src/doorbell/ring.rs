@@ -2,8 +2,8 @@
 //!
 //! A producer *claims* a position by moving the tail, writes its item into the position's slot, and
 //! *publishes* it by storing the position in the slot's sequence number. The consumer takes what is
-//! published, in order, and gives the slots back by moving the head, once a batch. It never writes to
-//! a slot, so the slots' cache lines go one way only.
+//! published, in order, and gives the slots back by moving the head, once a batch. It never writes
+//! to a slot, so the slots' cache lines go one way only.
 //!
 //! ```text
 //!              head            taken                        tail
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Positions count items since the beginning. The highest bit of the tail says that the queue is
-//! closed: a claim and the end of claims are decided on one word, so an item is either accepted before
-//! the end or comes back.
+//! closed: a claim and the end of claims are decided on one word, so an item is either accepted
+//! before the end or comes back.
 //!
 //! This file takes its atomics from its parent, so that it can be compiled against loom's.
 #![allow(unsafe_code)]
@@ -48,7 +48,8 @@ struct Line<T>(T);
 /// What the producers write.
 struct Tail {
     position: AtomicUsize,
-    /// A head that some producer has seen. The head itself is read only when this one leaves no room.
+    /// A head that some producer has seen. The head itself is read only when this one leaves no
+    /// room.
     head_seen: AtomicUsize,
 }
 
@@ -115,7 +116,8 @@ impl Cursor {
 }
 
 impl<T> Ring<T> {
-    /// A ring for `capacity` items, and its one cursor; or an error where there is no memory for it.
+    /// A ring for `capacity` items, and its one cursor; or an error where there is no memory for
+    /// it.
     pub(super) fn new(capacity: usize) -> Result<(Ring<T>, Cursor), TryReserveError> {
         assert!((1..=MAX_CAPACITY).contains(&capacity), "a capacity of {capacity}");
         let count = capacity.next_power_of_two();
@@ -166,9 +168,16 @@ impl<T> Ring<T> {
         Ok(count)
     }
 
-    /// The first half of a push: claims up to `wanted` positions, which have to be published. The claim acquires what the consumer released by its own
-    /// read-modify-write of the tail: see `Channel::arm`.
-    pub(super) fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
+    /// A push that stops between its claim and its publication, which the result makes.
+    #[cfg(test)]
+    pub(super) fn push_in_halves(&self, item: T) -> impl FnOnce() {
+        let (position, _) = self.claim(1).expect("there is room");
+        move || self.publish(position, item)
+    }
+
+    /// Claims up to `wanted` positions, which have to be published. The claim acquires what the
+    /// consumer released by its own read-modify-write of the tail: see `Channel::arm`.
+    fn claim(&self, wanted: usize) -> Result<(Position, usize), Refusal> {
         let Tail { position: tail, .. } = &self.tail.0;
         let mut seen = tail.load(Ordering::Relaxed);
         loop {
@@ -179,8 +188,8 @@ impl<T> Ring<T> {
             let count = match self.room(position) {
                 Some(0) => return Err(Refusal::Full),
                 Some(room) => room.min(wanted),
-                // The tail and the head that were seen do not go together. The latest tail does with
-                // every head that those who have moved it knew of.
+                // The tail and the head that were seen do not go together. The latest tail does
+                // with every head that those who have moved it knew of.
                 None => {
                     seen = tail.fetch_add(0, Ordering::Acquire);
                     continue;
@@ -194,7 +203,8 @@ impl<T> Ring<T> {
         }
     }
 
-    /// How many slots are free if `tail` is the tail. `None`: it is not, or this head is not the head.
+    /// How many slots are free if `tail` is the tail. `None`: it is not, or this head is not the
+    /// head.
     fn room(&self, tail: Position) -> Option<usize> {
         let Tail { head_seen, .. } = &self.tail.0;
         // Acquire here and Release below: what this head stands for, that the consumer has read the
@@ -208,16 +218,16 @@ impl<T> Ring<T> {
         self.capacity.checked_sub(tail.since(head))
     }
 
-    /// The second half of a push.
-    pub(super) fn publish(&self, position: Position, item: T) {
+    fn publish(&self, position: Position, item: T) {
         let slot = self.slot(position);
-        // SAFETY: the position was claimed by this thread, so nobody else writes to its slot, and the
-        // head has passed the slot's last item, so the consumer is done with it.
+        // SAFETY: the position was claimed by this thread, so nobody else writes to its slot, and
+        // the head has passed the slot's last item, so the consumer is done with it.
         slot.item.with_mut(|place| unsafe { (*place).write(item) });
         slot.sequence.store(position.published(), Ordering::Release);
     }
 
-    /// Consumer: the next item, if it is published. Its slot stays taken until [`free`](Ring::free).
+    /// Consumer: the next item, if it is published. Its slot stays taken until
+    /// [`free`](Ring::free).
     pub(super) fn take(&self, cursor: &mut Cursor) -> Option<T> {
         assert_eq!(cursor.ring, self.address(), "a cursor does for its own ring");
         let position = cursor.position();
@@ -226,9 +236,12 @@ impl<T> Ring<T> {
         }
         cursor.taken = cursor.taken.checked_add(1).expect("fewer than 2^64 items");
         self.taken.0.store(cursor.taken, Ordering::Relaxed);
-        // SAFETY: the item was written before its publication, which was acquired. The ring has one
-        // cursor, borrowed exclusively here, which has just moved on: nobody takes the item twice.
-        Some(self.slot(position).item.with(|place| unsafe { (*place).assume_init_read() }))
+        // SAFETY: the item was written before its publication, which was acquired; nobody writes to
+        // the slot before the head has passed it. The ring has one cursor, borrowed exclusively
+        // here, which has just moved on: nobody takes the item twice.
+        let item = self.slot(position).item.with(|place| unsafe { place.read() });
+        // SAFETY: as above, it was written.
+        Some(unsafe { item.assume_init() })
     }
 
     /// Whether the item at `position` can be taken.
@@ -236,11 +249,11 @@ impl<T> Ring<T> {
         self.slot(position).sequence.load(Ordering::Acquire) == position.published()
     }
 
-    /// How many items were taken, and how many are published and were not, counted one by one: one that
-    /// is claimed and not yet published is not accepted yet.
+    /// How many items were taken, and how many are published and were not, counted one by one: one
+    /// that is claimed and not yet published is not accepted yet.
     ///
-    /// Another thread than the consumer's may see a tail that is older than the last that was taken.
-    /// Then the count means nothing, and still ends.
+    /// Another thread than the consumer's may see a tail that is older than the last that was
+    /// taken. Then the count means nothing, and still ends.
     pub(super) fn count(&self) -> (u64, u64) {
         let taken = self.taken.0.load(Ordering::Relaxed);
         let (position, (end, _)) = (Position::of(taken), self.end());
@@ -249,8 +262,8 @@ impl<T> Ring<T> {
         (taken, claimed.filter(|position| self.is_published(*position)).count() as u64)
     }
 
-    /// Consumer: gives the slots before the cursor back to the producers. A read-modify-write, so that
-    /// a producer which waits for room is ordered before or after it: see `Room`.
+    /// Consumer: gives the slots before the cursor back to the producers. A read-modify-write, so
+    /// that a producer which waits for room is ordered before or after it: see `Room`.
     pub(super) fn free(&self, cursor: &Cursor) {
         assert_eq!(cursor.ring, self.address(), "a cursor does for its own ring");
         self.head.0.swap(cursor.position().0, Ordering::AcqRel);
@@ -284,7 +297,8 @@ impl<T> Ring<T> {
 }
 
 impl<T> Drop for Ring<T> {
-    /// Drops what nobody has taken. No claim is under way: whoever claims has a reference.
+    /// Drops what nobody has taken. No claim is under way, and no consumer is there: whoever pushes
+    /// or takes has a reference.
     fn drop(&mut self) {
         let taken = self.taken.0.load(Ordering::Relaxed);
         let mut cursor = Cursor { taken, ring: self.address() };

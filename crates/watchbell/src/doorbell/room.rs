@@ -1,11 +1,13 @@
 //! Waiting for room in a full queue.
 //!
-//! The consumer gives slots back by a read-modify-write of the head, then looks whether somebody waits.
-//! A producer says that it waits, then looks at the head by a read-modify-write. So one of the two comes
-//! first: the producer sees the new head, or the consumer sees the producer. The producer holds the lock
-//! from its look until it sleeps, and the consumer takes it before it wakes anybody.
+//! The consumer gives slots back by a read-modify-write of the head, then looks whether somebody
+//! waits. A producer says that it waits, then looks at the head by a read-modify-write. So one of
+//! the two comes first: the producer sees the new head, or the consumer sees the producer. The
+//! producer holds the lock from its look until it sleeps, and the consumer takes it before it wakes
+//! anybody.
 //!
-//! This file takes its atomics and locks from its parent, so that it can be compiled against loom's.
+//! This file takes its atomics and locks from its parent, so that it can be compiled against
+//! loom's.
 
 use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, lock};
 use std::time::Instant;

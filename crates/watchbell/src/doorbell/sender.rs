@@ -13,10 +13,10 @@ use std::time::Instant;
 ///
 /// Clones push to the same queue. When the last one is dropped the queue is closed.
 ///
-/// There is no check of the process here, since it would cost a system call a push: in a forked child,
-/// an item goes into the child's copy of the queue, which has no consumer. The eventfd is the parent's
-/// too: a ring in the child, also that of a last doorbell which is dropped there, may wake the parent,
-/// which finds nothing and sleeps again.
+/// There is no check of the process here, since it would cost a system call a push: in a forked
+/// child, an item goes into the child's copy of the queue, which has no consumer. The eventfd is
+/// the parent's too: a ring in the child, also that of a last doorbell which is dropped there, may
+/// wake the parent, which finds nothing and sleeps again.
 pub struct Doorbell<T, K: Kernel = Linux> {
     sender: Arc<Sender<T, K>>,
 }
@@ -60,8 +60,8 @@ impl<T, K: Kernel> Doorbell<T, K> {
         }
     }
 
-    /// As [`push`](Doorbell::push), waiting for room as long as it takes. It blocks the thread, so it
-    /// is not for handlers of the loop that serves the queue.
+    /// As [`push`](Doorbell::push), waiting for room as long as it takes. It blocks the thread, so
+    /// it is not for handlers of the loop that serves the queue.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl<T, K: Kernel> Doorbell<T, K> {
     ///
     /// # Errors
     ///
-    /// As [`push`](Doorbell::push); [`PushError::Full`] if there was no room before the deadline, and
-    /// never before it.
+    /// As [`push`](Doorbell::push); [`PushError::Full`] if there was no room before the deadline,
+    /// and never before it.
     pub fn push_until(&self, item: T, deadline: Instant) -> Result<(), PushError<T>> {
         self.push_before(item, Some(deadline))
     }
@@ -102,8 +102,8 @@ impl<T, K: Kernel> Doorbell<T, K> {
     ///
     /// # Errors
     ///
-    /// [`PushAllError`] says how many were accepted, and has those that were taken and were not. The
-    /// rest is still in the iterator.
+    /// [`PushAllError`] says how many were accepted, and has those that were taken and were not.
+    /// The rest is still in the iterator.
     pub fn push_all<I>(&self, items: &mut I) -> Result<usize, PushAllError<T>>
     where
         I: Iterator<Item = T>,
@@ -132,13 +132,14 @@ impl<T, K: Kernel> Doorbell<T, K> {
         }
     }
 
-    /// Closes the queue: every later push is refused, and the consumer finds what was accepted before,
-    /// then the end. Closing twice is closing once.
+    /// Closes the queue: every later push is refused, and the consumer finds what was accepted
+    /// before, then the end. Closing twice is closing once.
     pub fn close(&self) {
         self.sender.shared.close();
     }
 
-    /// Whether the queue is closed: by [`close`](Doorbell::close), or because its consumer has gone.
+    /// Whether the queue is closed: by [`close`](Doorbell::close), or because its consumer has
+    /// gone.
     pub fn is_closed(&self) -> bool {
         self.sender.shared.channel.ring.end().1
     }
@@ -148,8 +149,8 @@ impl<T, K: Kernel> Doorbell<T, K> {
         self.sender.shared.channel.ring.capacity()
     }
 
-    /// Where every accepted item has gone, as of one moment during the call. It asks a busy consumer to
-    /// stand still for about as long as it takes to count the queue.
+    /// Where every accepted item has gone, as of one moment during the call. It asks a busy
+    /// consumer to stand still for about as long as it takes to count the queue.
     pub fn ledger(&self) -> Ledger {
         self.sender.shared.ledger()
     }

@@ -10,8 +10,8 @@ use crate::eventfd::{Counter, NotAdmitted, Refusal};
 use crate::kernel::Kernel;
 use std::io;
 
-/// The queue, its account, and the eventfd. The consumer keeps it, so a ring that is followed at once
-/// by the end of the last producer is delivered: closing an eventfd would erase its edge.
+/// The queue, its account, and the eventfd. The consumer keeps it, so a ring that is followed at
+/// once by the end of the last producer is delivered: closing an eventfd would erase its edge.
 pub(super) struct Shared<T, K: Kernel> {
     pub(super) channel: Channel<T>,
     pub(super) account: Account,
@@ -35,8 +35,8 @@ impl<T, K: Kernel> Shared<T, K> {
         }
     }
 
-    /// One write, which makes an edge: the eventfd is watched edge-triggered and never read. Full, it
-    /// refuses a write of 1; a write of 0 adds nothing and makes the edge all the same.
+    /// One write, which makes an edge: the eventfd is watched edge-triggered and never read. Full,
+    /// it refuses a write of 1; a write of 0 adds nothing and makes the edge all the same.
     fn ring(&self) -> Result<(), Errno> {
         let rung = match self.bell.add(1) {
             Err(NotAdmitted { reason: Refusal::Full, .. }) => self.bell.add(0),

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 fn d06_a_producer_stopped_between_claim_and_publication_loses_nothing() {
     let (bell, mut queue) = doorbell(4).unwrap();
     let ring = &bell.shared().channel.ring;
-    let (stopped, 1) = ring.claim(1).unwrap() else { panic!("one was asked for") };
+    let publish = ring.push_in_halves(1);
     bell.push(2).unwrap();
     assert_eq!((queue.pop(), queue.has_item()), (None, false), "nothing overtakes a claim");
     assert_eq!(queue.arm(), Armed::SleepBriefly);
     assert_eq!(bell.ledger(), Ledger { accepted: 1, owned: 1, ..Ledger::default() });
     bell.close();
     assert_eq!(queue.arm(), Armed::SleepBriefly, "it was claimed before the end");
-    ring.publish(stopped, 1);
+    publish();
     assert_eq!(queue.arm(), Armed::Item);
     assert_eq!((queue.pop(), queue.pop(), queue.arm()), (Some(1), Some(2), Armed::Closed));
 }
@@ -39,13 +39,13 @@ fn d06_a_loop_beside_a_stopped_producer_sleeps_and_looks_again() {
         .unwrap();
     events.turn(Some(Duration::ZERO)).unwrap();
     let ring = &bell.shared().channel.ring;
-    let (stopped, _) = ring.claim(1).unwrap();
+    let publish = ring.push_in_halves(1);
     let begin = Instant::now();
     (0..20).for_each(|_| events.turn(None).unwrap());
     let slept = Duration::from_micros((0..20).map(|turn| (10 << turn).min(1000)).sum());
     assert!(begin.elapsed() >= slept, "each sleep in a row is twice as long, to a millisecond");
     assert!(came.borrow().is_empty());
-    ring.publish(stopped, 1);
+    publish();
     events.turn(None).unwrap();
     events.turn(Some(Duration::ZERO)).unwrap();
     assert_eq!(*came.borrow(), [1]);
@@ -57,9 +57,9 @@ fn d10_an_item_published_after_its_queue_is_owned_until_it_is_dropped_with_the_r
     let item = Rc::new(());
     bell.push(Rc::clone(&item)).unwrap();
     let ring = &bell.shared().channel.ring;
-    let (stopped, _) = ring.claim(1).unwrap();
+    let publish = ring.push_in_halves(Rc::clone(&item));
     drop(queue);
-    ring.publish(stopped, Rc::clone(&item));
+    publish();
     let expected = Ledger { accepted: 2, processed: 0, returned: 1, owned: 1 };
     assert_eq!((bell.ledger(), Rc::strong_count(&item)), (expected, 2));
     drop(bell);

@@ -18,7 +18,8 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 /// # use watchbell::epoll::{Epoll, ExclusiveInterest, Interest, Trigger};
 /// let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
 /// let epoll = Epoll::new().unwrap();
-/// let registered = epoll.exclusive(listener, ExclusiveInterest::Readable, Trigger::Level).unwrap();
+/// let readable = ExclusiveInterest::Readable;
+/// let registered = epoll.exclusive(listener, readable, Trigger::Level).unwrap();
 /// registered.modify(Interest::READABLE).unwrap(); // no such method
 /// ```
 ///
@@ -125,14 +126,14 @@ impl<K: Kernel> Epoll<K> {
     ///
     /// How many are woken is not promised, and being woken reserves nothing: accept(2) may find
     /// another's connection gone (`EAGAIN`), or several. One wake goes to one waiter however much
-    /// work it brings, so whoever is woken consumes all of it, keeps it for later, or wakes another.
-    /// A target that several share this way should be non-blocking also when it is level-triggered:
-    /// accept(2) would block the loser of the race.
+    /// work it brings, so whoever is woken consumes all of it, keeps it for later, or wakes
+    /// another. A target that several share this way should be non-blocking also when it is
+    /// level-triggered: accept(2) would block the loser of the race.
     ///
     /// # Errors
     ///
-    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one. `EINVAL`: the target is
-    /// an epoll instance after all.
+    /// As [`Epoll::level`], and as [`Epoll::edge`] where the trigger is one. `EINVAL`: the target
+    /// is an epoll instance after all.
     #[doc(alias = "EPOLLEXCLUSIVE")]
     pub fn exclusive<S: Source<K> + ExclusiveTarget>(
         &self,
@@ -140,14 +141,12 @@ impl<K: Kernel> Epoll<K> {
         interest: ExclusiveInterest,
         trigger: Trigger,
     ) -> Result<Registered<S, Exclusive, K>, Rejected<S>> {
-        if let Trigger::Edge(on_blocking) = trigger {
-            let admitted = self.instance().admit_edge(source.descriptor(), on_blocking);
-            if let Err(error) = admitted {
-                return Err(Rejected { source, error });
-            }
-        }
+        let on_blocking = match trigger {
+            Trigger::Level => None,
+            Trigger::Edge(on_blocking) => Some(on_blocking),
+        };
         let token = self.instance().next_token();
         let flags = interest.flags() | trigger.flags();
-        Registered::add(self.instance(), source, S::descriptor, token, flags)
+        Registered::add(self.instance(), source, S::descriptor, token, flags, on_blocking)
     }
 }

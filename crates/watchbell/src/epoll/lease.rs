@@ -150,9 +150,9 @@ impl<S, K: Kernel> Lease<S, K> {
 
     /// Moves the source to another set, for the same interest, and returns its name there.
     ///
-    /// It joins the other interest list before it leaves this one, so that a refusal changes nothing.
-    /// Between the two calls only the other set can have its event: here the registration has been
-    /// silent since its own. Within one set this is [`rearm`](Lease::rearm).
+    /// It joins the other interest list before it leaves this one, so that a refusal changes
+    /// nothing. Between the two calls only the other set can have its event: here the registration
+    /// has been silent since its own. Within one set this is [`rearm`](Lease::rearm).
     ///
     /// # Errors
     ///

@@ -21,16 +21,17 @@ use std::time::Duration;
 /// alone, and decides: [`rearm`](Lease::rearm), [`transfer`](Lease::transfer) or
 /// [`close`](Lease::close).
 ///
-/// Any number of threads may wait on one `Leases` by `&self`, and a lease may be given back from any
-/// thread. There is no way to re-arm early, to re-arm twice, or for two threads to hold one source.
+/// Any number of threads may wait on one `Leases` by `&self`, and a lease may be given back from
+/// any thread. There is no way to re-arm early, to re-arm twice, or for two threads to hold one
+/// source.
 ///
-/// Whether an edge or a level is watched makes no difference to a registration that is told once, and
-/// re-arming looks again (`EPOLL_CTL_MOD`), so that what arrived in between is never lost. That is
-/// also why a source is not required to be non-blocking: one read an event is enough. Readiness is a
-/// hint all the same, and only a non-blocking source is certain not to block.
+/// Whether an edge or a level is watched makes no difference to a registration that is told once,
+/// and re-arming looks again (`EPOLL_CTL_MOD`), so that what arrived in between is never lost. That
+/// is also why a source is not required to be non-blocking: one read an event is enough. Readiness
+/// is a hint all the same, and only a non-blocking source is certain not to block.
 ///
-/// Dropping the set removes and closes the sources that rest in it. A lease that is still out can be
-/// closed or transferred then, and re-arming it is refused with [`Error::Closed`].
+/// Dropping the set removes and closes the sources that rest in it. A lease that is still out can
+/// be closed or transferred then, and re-arming it is refused with [`Error::Closed`].
 ///
 /// # Example
 ///
@@ -153,8 +154,8 @@ impl<S, K: Kernel> Leases<S, K> {
 
     /// Waits for one event until `timeout` has passed (`None`: for ever) and leases its source.
     ///
-    /// Of several threads that wait here, one is given each event. An interrupted wait (`EINTR`) goes
-    /// on with what is left of its time-out, which never ends early.
+    /// Of several threads that wait here, one is given each event. An interrupted wait (`EINTR`)
+    /// goes on with what is left of its time-out, which never ends early.
     ///
     /// # Errors
     ///
@@ -370,9 +371,10 @@ impl<S, K: Kernel> Shared<S, K> {
 
     /// Makes the lease of an event, unless its source is gone.
     ///
-    /// Event against removal: thread A has fetched the event, thread B takes the source out before A
-    /// gets here. A finds nothing under the event's token and discards it. B, or anyone, may have
-    /// added another source by then, even one with the same descriptor number: it has another token.
+    /// Event against removal: thread A has fetched the event, thread B takes the source out before
+    /// A gets here. A finds nothing under the event's token and discards it. B, or anyone, may have
+    /// added another source by then, even one with the same descriptor number: it has another
+    /// token.
     fn hand_out(self: &Arc<Self>, event: Event) -> Option<Lease<S, K>> {
         let Some((source, interest)) = lock(&self.resting).sources.remove(&event.token) else {
             self.stale.fetch_add(1, Ordering::Relaxed);

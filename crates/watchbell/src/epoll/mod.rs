@@ -1,7 +1,7 @@
 //! An epoll instance whose registrations are types.
 //!
-//! A level-triggered, an edge-triggered, a one-shot and an exclusive registration differ in what may
-//! be done with them next, so each is a type of its own:
+//! A level-triggered, an edge-triggered, a one-shot and an exclusive registration differ in what
+//! may be done with them next, so each is a type of its own:
 //!
 //! | registration | made by | may be modified | the event hands out |
 //! | --- | --- | --- | --- |
@@ -43,8 +43,8 @@ use std::time::Duration;
 /// An epoll instance; see [epoll(7)](https://man7.org/linux/man-pages/man7/epoll.7.html).
 ///
 /// All methods take `&self`: several threads may wait on one instance and change its interest list
-/// while others wait. It is itself a descriptor ([`AsFd`]) that another epoll instance, poll(2) or an
-/// async runtime can watch.
+/// while others wait. It is itself a descriptor ([`AsFd`]) that another epoll instance, poll(2) or
+/// an async runtime can watch.
 ///
 /// # Example
 ///
@@ -148,7 +148,7 @@ impl<K: Kernel> Epoll<K> {
         interest: Interest,
     ) -> Result<Registered<S, Level, K>, Rejected<S>> {
         let token = self.instance.next_token();
-        Registered::add(&self.instance, source, S::descriptor, token, interest.flags())
+        Registered::add(&self.instance, source, S::descriptor, token, interest.flags(), None)
     }
 
     /// Watches `source` edge-triggered: told once an edge, whatever is done about it.
@@ -160,8 +160,8 @@ impl<K: Kernel> Epoll<K> {
     /// # Errors
     ///
     /// As [`Epoll::level`], and [`Error::Blocking`] where the descriptor is blocking and
-    /// [`OnBlocking::Refuse`] was asked for. A source that was made non-blocking and is then refused
-    /// by epoll_ctl(2) comes back non-blocking.
+    /// [`OnBlocking::Refuse`] was asked for. A source that was made non-blocking and is then
+    /// refused by epoll_ctl(2) comes back non-blocking.
     #[doc(alias = "EPOLLET")]
     pub fn edge<S: Source<K>>(
         &self,
@@ -169,17 +169,14 @@ impl<K: Kernel> Epoll<K> {
         interest: Interest,
         on_blocking: OnBlocking,
     ) -> Result<Registered<S, Edge, K>, Rejected<S>> {
-        if let Err(error) = self.instance.admit_edge(source.descriptor(), on_blocking) {
-            return Err(Rejected { source, error });
-        }
-        let token = self.instance.next_token();
-        Registered::add(&self.instance, source, S::descriptor, token, interest.flags())
+        let (token, flags) = (self.instance.next_token(), interest.flags());
+        Registered::add(&self.instance, source, S::descriptor, token, flags, Some(on_blocking))
     }
 
     /// Waits until a registration is ready or `timeout` has passed; `None` waits for ever.
     ///
-    /// An interrupted wait (`EINTR`) goes on with what is left of its time-out, which has nanosecond
-    /// resolution and never ends early.
+    /// An interrupted wait (`EINTR`) goes on with what is left of its time-out, which has
+    /// nanosecond resolution and never ends early.
     ///
     /// # Errors
     ///
@@ -225,14 +222,7 @@ impl<K: Kernel> Instance<K> {
         }
     }
 
-    /// What an edge-triggered source has to pass. The process is looked at first: `O_NONBLOCK` of an
-    /// inherited descriptor is the parent's too, and a forked child must not set it.
-    fn admit_edge(&self, fd: K::Borrowed<'_>, on_blocking: OnBlocking) -> Result<(), Error> {
-        self.check_owner()?;
-        self.ensure_nonblocking(fd, on_blocking)
-    }
-
-    pub(crate) fn ensure_nonblocking(
+    fn ensure_nonblocking(
         &self,
         fd: K::Borrowed<'_>,
         on_blocking: OnBlocking,
@@ -272,7 +262,8 @@ impl<K: Kernel> Instance<K> {
         })
     }
 
-    /// Counts a registration that nothing can name any more. (In a forked child it is the parent's.)
+    /// Counts a registration that nothing can name any more. (In a forked child it is the
+    /// parent's.)
     fn count_ghost(&self) {
         if self.check_owner().is_ok() {
             self.ghosts.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! A source in the interest list.
 
-use super::{Instance, Interest, Token};
+use super::{Instance, Interest, OnBlocking, Token};
 use crate::kernel::{EventFlags, Kernel, Linux};
 use crate::sync::Arc;
 use crate::{Error, Rejected};
@@ -68,15 +68,22 @@ impl Modifiable for Level {}
 impl Modifiable for Edge {}
 
 impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
+    /// Registers `source`; of one that must not block, `on_blocking` says what to do if it would.
+    ///
+    /// The process is looked at first: `O_NONBLOCK` of an inherited descriptor is the parent's too.
     pub(crate) fn add(
         instance: &Arc<Instance<K>>,
         source: S,
         descriptor: DescriptorOf<S, K>,
         token: Token,
         flags: EventFlags,
+        on_blocking: Option<OnBlocking>,
     ) -> Result<Self, Rejected<S>> {
         let added = instance.check_owner().and_then(|()| {
             let (epoll, target) = (instance.fd(), descriptor(&source));
+            if let Some(on_blocking) = on_blocking {
+                instance.ensure_nonblocking(target, on_blocking)?;
+            }
             instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?;
             Ok(K::number(target))
         });
@@ -120,17 +127,19 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         (self.descriptor)(self.get_ref())
     }
 
-    /// Registers with another epoll instance, in place of its own, which is about to end.
-    pub(crate) fn move_to(
-        &mut self,
+    /// Registers with another epoll instance, beside its own.
+    pub(crate) fn add_to(
+        &self,
         instance: &Arc<Instance<K>>,
         flags: EventFlags,
     ) -> Result<(), Error> {
-        let target = self.descriptor();
-        instance.kernel.epoll_add(instance.fd(), target, flags | M::FLAGS, self.token.0)?;
-        self.number = K::number(target);
+        let (epoll, target) = (instance.fd(), self.descriptor());
+        Ok(instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, self.token.0)?)
+    }
+
+    /// Takes the other instance for its own, which is about to end.
+    pub(crate) fn adopt(&mut self, instance: &Arc<Instance<K>>) {
         self.instance = Arc::clone(instance);
-        Ok(())
     }
 
     /// Whether the source has another descriptor now than the one that was registered.
@@ -138,8 +147,9 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         K::number(self.descriptor()) != self.number
     }
 
-    /// Leaves the interest list. A source that has another descriptor now, or panics when it is asked
-    /// for it, leaves a ghost: the descriptor's own registration, if it has one, is not ours to end.
+    /// Leaves the interest list. A source that has another descriptor now, or panics when it is
+    /// asked for it, leaves a ghost: the descriptor's own registration, if it has one, is not ours
+    /// to end.
     fn delete(&self) {
         let Some(source) = &self.source else { return };
         match catch_unwind(AssertUnwindSafe(|| (self.descriptor)(source))) {
@@ -172,7 +182,8 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
 
 impl<S, K: Kernel> Registered<S, Level, K> {
     /// Is told of errors and hang-ups once an edge, and of nothing else: `EPOLLERR` and `EPOLLHUP`
-    /// cannot be masked, so a level-triggered source that nobody cares for would be told at each wait.
+    /// cannot be masked, so a level-triggered source that nobody cares for would be told at each
+    /// wait.
     pub(crate) fn silence(&self) -> Result<(), Error> {
         self.instance.check_owner()?;
         let Instance { kernel, .. } = &*self.instance;

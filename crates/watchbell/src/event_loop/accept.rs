@@ -1,11 +1,14 @@
 //! Accepting connections: which errors concern one of them, and which all.
 
 use super::{Direction, Ready};
+use crate::kernel::{Kernel, Linux};
 use crate::sync::Arc;
 use rustix::io::Errno;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::{SocketAddr as UnixSocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
 
 /// A listening socket.
 pub trait Accept {
@@ -21,6 +24,14 @@ pub trait Accept {
     /// Those of [accept(2)](https://man7.org/linux/man-pages/man2/accept.2.html); `WouldBlock` if the
     /// backlog is empty.
     fn accept(&self) -> io::Result<(Self::Connection, Self::Peer)>;
+
+    /// Whether a connection waits in the backlog. Asked only when accept(2) has failed for want of
+    /// descriptors or memory, which it does without looking at the backlog.
+    ///
+    /// # Errors
+    ///
+    /// Those of [poll(2)](https://man7.org/linux/man-pages/man2/poll.2.html).
+    fn has_waiting(&self) -> io::Result<bool>;
 }
 
 impl Accept for TcpListener {
@@ -29,6 +40,10 @@ impl Accept for TcpListener {
 
     fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         TcpListener::accept(self)
+    }
+
+    fn has_waiting(&self) -> io::Result<bool> {
+        Linux.poll_readable(self.as_fd(), Some(Duration::ZERO))
     }
 }
 
@@ -39,6 +54,10 @@ impl Accept for UnixListener {
     fn accept(&self) -> io::Result<(UnixStream, UnixSocketAddr)> {
         UnixListener::accept(self)
     }
+
+    fn has_waiting(&self) -> io::Result<bool> {
+        Linux.poll_readable(self.as_fd(), Some(Duration::ZERO))
+    }
 }
 
 impl<L: Accept + ?Sized> Accept for Arc<L> {
@@ -48,14 +67,18 @@ impl<L: Accept + ?Sized> Accept for Arc<L> {
     fn accept(&self) -> io::Result<(L::Connection, L::Peer)> {
         (**self).accept()
     }
+
+    fn has_waiting(&self) -> io::Result<bool> {
+        (**self).has_waiting()
+    }
 }
 
 impl<L: Accept> Ready<'_, L> {
     /// Accepts one connection. `None`: the backlog is empty, or the budget is spent, or accepting
     /// rests.
     ///
-    /// An error of one connection (`ECONNABORTED`, `EPROTO`, a network error that was pending on it)
-    /// is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
+    /// An error of one connection (`ECONNABORTED`, `EPROTO`, a network error that was pending on
+    /// it) is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
     /// `ENOBUFS`, `ENOMEM`), accepting rests for the loop's
     /// [`accept_pause`](super::Builder::accept_pause) and is tried again: the connections stay in
     /// the backlog, and no second edge will tell of them.
@@ -73,6 +96,11 @@ impl<L: Accept> Ready<'_, L> {
             };
             match Concern::of(&error) {
                 Concern::OneConnection => self.run().skipped_accepts += 1,
+                // Where that cannot be told either, a connection may wait.
+                Concern::AllForNow if matches!(self.get_ref().has_waiting(), Ok(false)) => {
+                    self.run().directions.block(Direction::Input);
+                    return Ok(None);
+                }
                 Concern::AllForNow => {
                     let pause = self.run().accept_pause;
                     self.run().accept_pauses += 1;

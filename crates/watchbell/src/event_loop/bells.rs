@@ -1,7 +1,8 @@
 //! The loop's sleep, where queues are concerned.
 //!
-//! While the loop is awake no push rings: it looks at every queue once a turn by itself. Before a wait
-//! that may block it arms each queue, which looks once more; after the wait they are awake again.
+//! While the loop is awake no push rings: it looks at every queue once a turn by itself. Before a
+//! wait that may block it arms each queue, which looks once more; after the wait they are awake
+//! again.
 
 use super::Direction;
 use super::core::Core;
@@ -11,13 +12,13 @@ use crate::epoll::Token;
 use crate::kernel::Kernel;
 use std::time::Duration;
 
-/// The shortest and the longest sleep beside a push that is under way. Each in a row is twice as long,
-/// so that neither a short preemption costs much time nor a long one much work.
+/// The shortest and the longest sleep beside a push that is under way. Each in a row is twice as
+/// long, so that neither a short preemption costs much time nor a long one much work.
 const BRIEFEST: Duration = Duration::from_micros(10);
 
 impl<D, K: Kernel> Core<D, K> {
-    /// Before a wait that may block: arms every queue. How long the wait may be for their sake; `None`:
-    /// as long as it likes.
+    /// Before a wait that may block: arms every queue. How long the wait may be for their sake;
+    /// `None`: as long as it likes.
     pub(super) fn arm_bells(&mut self) -> Option<Duration> {
         let mut longest: Option<Duration> = None;
         let mut is_brief = false;

@@ -1,10 +1,12 @@
 //! How much one source may do in one turn.
 
+use super::Direction;
+
 /// What a source may spend in one turn, before the others that are runnable have theirs.
 ///
-/// Operations count system calls, the bytes count what they moved, each way for itself, and messages
-/// are what the handler charges by [`Ready::charge`](super::Ready::charge). A source that has spent
-/// any of them is run again in a later turn, with no new edge from the kernel.
+/// Operations count system calls, the bytes count what they moved, each way for itself, and
+/// messages are what the handler charges by [`Ready::charge`](super::Ready::charge). A source that
+/// has spent any of them is run again in a later turn, with no new edge from the kernel.
 ///
 /// ```
 /// use watchbell::event_loop::Budget;
@@ -95,7 +97,9 @@ impl Allowance {
 
     /// Takes one operation that way. Refused once any part of the budget is spent.
     pub(crate) fn take_operation(&mut self, direction: Direction) -> bool {
-        let left = self.operations > 0 && self.messages > 0 && self.bytes_left(direction) > 0;
+        // The message that spends the budget may still be answered.
+        let messages = direction == Direction::Output || self.messages > 0;
+        let left = self.operations > 0 && messages && self.bytes_left(direction) > 0;
         if left {
             self.operations -= 1;
         } else {
@@ -136,5 +140,3 @@ impl Allowance {
         self.spent
     }
 }
-
-use super::Direction;

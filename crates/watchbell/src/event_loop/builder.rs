@@ -82,8 +82,9 @@ impl<D, K: Kernel> Builder<D, K> {
         self
     }
 
-    /// After how many runs in a row without an operation a source is suspended and reported as
-    /// [`Reason::Ignored`](super::Reason::Ignored) (default 64).
+    /// After how many runs in a row without an operation that succeeded or met the boundary a
+    /// source is suspended and reported as [`Reason::Ignored`](super::Reason::Ignored) (default
+    /// 64).
     ///
     /// # Panics
     ///
@@ -118,7 +119,7 @@ impl<D, K: Kernel> Builder<D, K> {
         let epoll = Epoll::on(self.kernel.clone())?;
         let stop = Arc::new(Counter::on(self.kernel, 0)?);
         let flags = Interest::READABLE.flags();
-        let stop = Registered::add(epoll.instance(), stop, Own::own_descriptor, STOP, flags)?;
+        let stop = Registered::add(epoll.instance(), stop, Own::own_descriptor, STOP, flags, None)?;
         Ok(EventLoop {
             core: Core {
                 epoll,
@@ -130,6 +131,7 @@ impl<D, K: Kernel> Builder<D, K> {
                 timers: Timers::new(),
                 stop,
                 stopping: false,
+                heal_at: None,
                 settings: self.settings,
                 on_failure: self.on_failure,
                 stats: Stats::default(),

@@ -14,7 +14,7 @@ use crate::epoll::{DescriptorOf, Epoll, Interest, Level, Own, Readiness, Registe
 use crate::error::{Error, Rejected};
 use crate::eventfd::Counter;
 use crate::kernel::{EventBuffer, EventFlags, Kernel};
-use crate::sync::Arc;
+use crate::sync::{Arc, thread};
 use std::any::TypeId;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,6 +34,8 @@ pub(crate) struct Core<D, K: Kernel> {
     pub(super) timers: Timers<D, K>,
     pub(super) stop: Registered<Arc<Counter<K>>, Level, K>,
     pub(super) stopping: bool,
+    /// When leaving ghosts behind, which failed for want of descriptors or memory, is tried again.
+    pub(super) heal_at: Option<Instant>,
     pub(super) settings: Settings,
     pub(super) on_failure: Option<OnFailure<D>>,
     pub(super) stats: Stats,
@@ -59,6 +61,8 @@ pub(super) struct Tenant<D, K: Kernel> {
     /// Runs in a row that made no operation.
     pub(super) idle_runs: u32,
     pub(super) changes: Changes,
+    /// The timers that end the rests of its directions.
+    pub(super) rests: [Option<TimerId>; 2],
 }
 
 /// What was asked of a source while its handler ran.
@@ -105,16 +109,16 @@ impl<D, K: Kernel> Core<D, K> {
         M: LoopMode + 'static,
         H: Handler<S, D, K> + 'static,
     {
-        let instance = self.epoll.instance();
-        if !watch.is_own {
-            let on_blocking = self.settings.on_blocking;
-            if let Err(error) = instance.ensure_nonblocking(descriptor(&source), on_blocking) {
-                return Err(Rejected { source, error });
-            }
-        }
-        let token = self.slots.vacant();
-        let registered =
-            Registered::<S, M, K>::add(instance, source, descriptor, token, watch.flags)?;
+        let (instance, token) = (self.epoll.instance(), self.slots.vacant());
+        let on_blocking = (!watch.is_own).then_some(self.settings.on_blocking);
+        let registered = Registered::<S, M, K>::add(
+            instance,
+            source,
+            descriptor,
+            token,
+            watch.flags,
+            on_blocking,
+        )?;
         self.seat(token, Box::new(Entry { registered, handler }), watch);
         Ok(token)
     }
@@ -131,7 +135,7 @@ impl<D, K: Kernel> Core<D, K> {
         let (instance, token) = (self.epoll.instance(), self.slots.vacant());
         let watch = Watch::new(Interest::READABLE).own();
         let descriptor = Own::own_descriptor;
-        let registered = Registered::add(instance, queue, descriptor, token, watch.flags)?;
+        let registered = Registered::add(instance, queue, descriptor, token, watch.flags, None)?;
         self.seat(token, Box::new(Served::new(registered, handler)), watch);
         self.bells.push(token);
         // Items may be there already, and nobody has rung for them.
@@ -154,6 +158,7 @@ impl<D, K: Kernel> Core<D, K> {
                 due: false,
                 idle_runs: 0,
                 changes: Changes::default(),
+                rests: [None; 2],
             },
         );
     }
@@ -179,10 +184,11 @@ impl<D, K: Kernel> Core<D, K> {
         true
     }
 
-    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and an
-    /// event that was fetched for it and not yet handed out is discarded.
+    /// Ends a source. Its registration leaves the interest list before its descriptor closes, and
+    /// an event that was fetched for it and not yet handed out is discarded.
     pub(super) fn close(&mut self, token: Token) {
         let Some(tenant) = self.slots.remove(token) else { return };
+        tenant.rests.into_iter().flatten().for_each(|timer| self.cancel_rest(timer));
         self.bells.retain(|bell| *bell != token);
         self.stats.stale += u64::from(tenant.readiness != Readiness::NONE);
         self.discard(tenant);
@@ -190,13 +196,34 @@ impl<D, K: Kernel> Core<D, K> {
 
     /// Drops what is the user's: a destructor's panic stays here.
     fn discard<T>(&mut self, value: T) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        self.contain(catch_unwind(AssertUnwindSafe(|| drop(value))));
+    }
+
+    /// Counts a panic that has been caught.
+    fn contain(&mut self, outcome: thread::Result<()>) {
+        if let Err(panic) = outcome {
             self.stats.panics += 1;
             std::mem::forget(panic); // its own destructor could panic again
         }
     }
 
+    /// Lets a direction rest until a timer ends it, in place of the rest that it had.
+    pub(super) fn rest(&mut self, token: Token, direction: Direction, rest: Duration) {
+        let timer = self.set_timer(self.due_after(rest), Due::Rested(token, direction));
+        let tenant = self.slots.get_mut(token);
+        let former = tenant.and_then(|tenant| tenant.rests[direction as usize].replace(timer));
+        former.into_iter().for_each(|timer| self.cancel_rest(timer));
+    }
+
+    fn cancel_rest(&mut self, timer: TimerId) {
+        self.timers.cancel(timer);
+    }
+
     pub(super) fn set_paused(&mut self, token: Token, direction: Direction, paused: bool) -> bool {
+        if !paused && let Some(tenant) = self.slots.get_mut(token) {
+            let rest = tenant.rests[direction as usize].take();
+            rest.into_iter().for_each(|timer| self.cancel_rest(timer));
+        }
         self.change(token, |tenant| match tenant.entry {
             None => tenant.changes.pause[direction as usize] = Some(paused),
             Some(_) if paused => tenant.directions.pause(direction),
@@ -205,9 +232,12 @@ impl<D, K: Kernel> Core<D, K> {
     }
 
     pub(super) fn wake(&mut self, token: Token, direction: Direction) -> bool {
-        self.change(token, |tenant| match tenant.entry {
-            None => tenant.changes.wake[direction as usize] = true,
-            Some(_) => tenant.directions.wake(direction),
+        self.change(token, |tenant| {
+            tenant.idle_runs = 0;
+            match tenant.entry {
+                None => tenant.changes.wake[direction as usize] = true,
+                Some(_) => tenant.directions.wake(direction),
+            }
         })
     }
 
@@ -292,9 +322,21 @@ impl<D, K: Kernel> Core<D, K> {
             Reason::Error(_) | Reason::Replaced | Reason::Registration(_) => self.stats.errors += 1,
         }
         let failure = Failure { token, reason };
-        if let Some(on_failure) = &mut self.on_failure {
-            on_failure(&failure, state);
+        if let Some(mut on_failure) = self.on_failure.take() {
+            let reported = catch_unwind(AssertUnwindSafe(|| on_failure(&failure, state)));
+            self.on_failure = Some(on_failure);
+            self.contain(reported);
         }
         self.discard(failure);
+    }
+}
+
+impl<D, K: Kernel> Drop for Core<D, K> {
+    /// Each source and timer ends by itself, so that a destructor's panic does not keep the others.
+    fn drop(&mut self) {
+        let tokens: Vec<Token> = self.slots.iter().map(|(token, _)| token).collect();
+        tokens.into_iter().for_each(|token| self.close(token));
+        let timers = std::mem::replace(&mut self.timers, Timers::new());
+        timers.into_values().for_each(|timer| self.discard(timer));
     }
 }

@@ -1,7 +1,7 @@
 //! Readiness, kept for each direction of a source: the account that no edge gets lost from.
 //!
-//! An edge is told once. From then on this account, not the kernel, knows that there is something to
-//! do, until an operation has met the boundary:
+//! An edge is told once. From then on this account, not the kernel, knows that there is something
+//! to do, until an operation has met the boundary:
 //!
 //! ```text
 //!                      edge                          EAGAIN, or the kernel's word
@@ -15,7 +15,9 @@
 //!
 //! A direction that is ready, wanted, and neither paused nor ended makes its source runnable. That
 //! is one of the three states that an edge may leave behind, and there is no fourth: *the boundary
-//! was reached*, *the source is terminal*, or *it is runnable or explicitly paused*.
+//! was reached*, *the source is terminal*, or *it is runnable or explicitly paused*. (A handler
+//! that leaves its input alone while its output is blocked has paused it, until the edge of room
+//! that is then watched for.)
 
 use crate::epoll::{Interest, Readiness};
 
@@ -42,19 +44,20 @@ pub(crate) enum After {
 }
 
 /// The account of one source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Directions {
     input: Account,
     output: Account,
-    /// An error, a hang-up or the peer's half-close was told: the kernel's word that nothing is left
-    /// to read is not the end of the matter, only the read that returns it is.
+    /// An error, a hang-up or the peer's half-close was told: the kernel's word that nothing is
+    /// left to read is not the end of the matter, only the read that returns it is.
     hangup: bool,
-    /// Told of an error or a hang-up, which needs no interest and overrides a pause: one run is due.
-    told: bool,
+    /// One run is due: an error or a hang-up was told, which needs no interest and overrides a
+    /// pause, or somebody has woken the source.
+    due: bool,
 }
 
 /// The account of one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Account {
     /// No operation has met the boundary since the last edge.
     ready: bool,
@@ -62,15 +65,16 @@ struct Account {
     standing: bool,
     /// An operation was refused or cut short: run the source once the direction is ready (again).
     pending: bool,
-    /// The standing interest has a reason: an edge, an operation or a resume, and no idle run since.
-    /// Of input it always has; room for output that is made no use of is kept, but not run for.
+    /// The standing interest has a reason: an edge, an operation or a resume, and since then no run
+    /// that made no use of it. What is made no use of is kept, but not run for: room for output
+    /// when there is nothing to write, and input while output is blocked.
     wanted: bool,
     /// Paused by somebody's explicit word. Of the three pauses none takes another back.
     paused: bool,
     /// Paused until a timer ends it.
     rests: bool,
-    /// Paused by an output queue above its high-water mark.
-    held: bool,
+    /// Paused by so many output queues above their high-water marks.
+    held: u32,
     ended: bool,
 }
 
@@ -84,7 +88,7 @@ impl Account {
     }
 
     fn is_paused(self) -> bool {
-        self.paused || self.rests || self.held
+        self.paused || self.rests || self.held > 0
     }
 
     /// Whether the kernel has to tell of the next edge. For a pending operation only while it is
@@ -133,23 +137,27 @@ impl Directions {
         self.input.ready |= input || readiness.is_peer_closed() || ended;
         self.output.ready |= readiness.is_writable() || ended;
         self.output.wanted |= readiness.is_writable() || ended;
+        self.input.wanted = true;
         self.hangup |= readiness.is_peer_closed() || ended;
-        self.told |= ended;
+        self.due |= ended;
     }
 
     /// Whether the source has to be run without any new event.
     pub(crate) fn is_runnable(&self) -> bool {
-        self.told || self.input.is_runnable() || self.output.is_runnable()
+        self.due || self.input.is_runnable() || self.output.is_runnable()
     }
 
-    /// A run begins: it is the one that was due for an error or a hang-up.
+    /// A run begins: it is the one that was due.
     pub(crate) fn begin_run(&mut self) {
-        self.told = false;
+        self.due = false;
     }
 
-    /// A run has ended in which no operation came to anything: there is nothing to write.
-    pub(crate) fn end_idle_run(&mut self) {
-        self.output.wanted = false;
+    /// A run has ended. If no operation came to anything, there is nothing to write, or no room for
+    /// what reading would bring.
+    pub(crate) fn end_run(&mut self, worked: bool) {
+        self.output.wanted &= worked;
+        let waits_for_room = self.output.pending && (!self.output.ready || self.output.is_paused());
+        self.input.wanted = worked || !waits_for_room;
     }
 
     /// A run of a level-triggered source has ended: the kernel tells again of all that is left, so
@@ -175,7 +183,8 @@ impl Directions {
         account.pending = after == After::Short;
         match after {
             After::More | After::Short => {}
-            // With a hang-up told, "nothing is left" leaves the end of file or the error to be read.
+            // With a hang-up told, "nothing is left" leaves the end of file or the error to be
+            // read.
             After::Boundary if hangup && direction == Direction::Input => {}
             After::Boundary => account.ready = false,
             After::End => {
@@ -202,10 +211,8 @@ impl Directions {
     }
 
     pub(crate) fn resume(&mut self, direction: Direction) {
-        let account = self.account(direction);
-        account.paused = false;
-        account.rests = false;
-        account.wanted = true;
+        self.account(direction).paused = false;
+        self.end_rest(direction);
     }
 
     pub(crate) fn rest(&mut self, direction: Direction) {
@@ -213,27 +220,41 @@ impl Directions {
     }
 
     pub(crate) fn end_rest(&mut self, direction: Direction) {
-        let account = self.account(direction);
-        account.rests = false;
-        account.wanted = true;
+        self.account(direction).rests = false;
+        self.account(direction).wanted = true;
+        self.input.wanted = true;
     }
 
     /// Pauses input because of the output that it makes, or takes that back.
-    pub(crate) fn hold_input(&mut self, held: bool) {
-        self.input.held = held;
+    /// One more output queue holds the input that fills it.
+    pub(crate) fn hold_input(&mut self) {
+        self.input.held = self.input.held.saturating_add(1);
     }
 
-    /// Takes a direction for ready on the word of somebody else than the kernel. It costs one
-    /// operation at most if that was wrong.
+    /// One output queue fewer holds it.
+    pub(crate) fn let_input_go(&mut self) {
+        self.input.held = self.input.held.saturating_sub(1);
+        self.input.wanted = true;
+    }
+
+    /// No output queue holds it any more.
+    pub(crate) fn release_input(&mut self) {
+        self.input.held = 0;
+        self.input.wanted = true;
+    }
+
+    /// Takes a direction for ready on the word of somebody else than the kernel, and makes one run
+    /// due. It costs one operation at most if that was wrong.
     pub(crate) fn wake(&mut self, direction: Direction) {
-        let account = self.account(direction);
-        account.ready = true;
-        account.wanted = true;
+        self.due = true;
+        self.account(direction).ready = true;
+        self.account(direction).wanted = true;
+        self.input.wanted = true;
     }
 
     /// Nothing is tried any more until somebody resumes.
     pub(crate) fn suspend(&mut self) {
-        self.told = false;
+        self.due = false;
         self.pause(Direction::Input);
         self.pause(Direction::Output);
     }
@@ -298,3 +319,6 @@ impl Directions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 
 /// One source, timer or signal that failed. It has been closed; the loop goes on with the others.
+/// Where an item of a queue failed, the queue goes on too.
 #[derive(Debug)]
 pub struct Failure {
     /// The source; `None` for a timer.
@@ -24,8 +25,9 @@ pub enum Reason {
     Panic(Box<dyn Any + Send>),
     /// Its descriptor's number changed during its run: what was registered is not what it is now.
     Replaced,
-    /// It was run so many times in a row without making one operation that it would have kept the
-    /// loop spinning. It is not closed but paused in both directions; `resume` takes that back.
+    /// It was run so many times in a row without one operation that succeeded or met the boundary
+    /// that it would have kept the loop spinning. It is not closed but paused in both directions;
+    /// `resume` takes that back.
     Ignored,
     /// The operating system refused to change its registration.
     Registration(io::Error),

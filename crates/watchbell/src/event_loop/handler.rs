@@ -16,8 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Closures are handlers too; [`EventLoop::add`](super::EventLoop::add) takes those and
 /// [`EventLoop::add_handler`](super::EventLoop::add_handler) takes these.
 pub trait Handler<S, D = (), K: Kernel = Linux> {
-    /// The source is ready. `Ok` keeps it, with whatever readiness is left; `Err` closes and reports
-    /// it.
+    /// The source is ready. `Ok` keeps it, with whatever readiness is left; `Err` closes and
+    /// reports it.
     ///
     /// # Errors
     ///
@@ -45,8 +45,11 @@ pub(crate) trait Dispatch<D, K: Kernel> {
     /// Watches for `interest` from now on.
     fn rearm(&self, interest: Interest) -> Result<(), Error>;
 
-    /// Registers the source with another epoll instance, in place of its own.
-    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
+    /// Registers the source with another epoll instance, beside its own.
+    fn add_to(&self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error>;
+
+    /// Takes the other instance for its own, which is about to end.
+    fn adopt(&mut self, instance: &Arc<Instance<K>>);
 
     fn is_level(&self) -> bool;
 
@@ -87,8 +90,12 @@ where
         guarded(|| M::rearm(&self.registered, interest))
     }
 
-    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
-        guarded(|| self.registered.move_to(instance, flags))
+    fn add_to(&self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
+        guarded(|| self.registered.add_to(instance, flags))
+    }
+
+    fn adopt(&mut self, instance: &Arc<Instance<K>>) {
+        self.registered.adopt(instance);
     }
 
     fn is_level(&self) -> bool {
@@ -131,8 +138,8 @@ impl LoopMode for Edge {
     }
 }
 
-/// With nothing to watch for it is silenced: errors and hang-ups cannot be masked, and would be told
-/// at each wait.
+/// With nothing to watch for it is silenced: errors and hang-ups cannot be masked, and would be
+/// told at each wait.
 impl LoopMode for Level {
     const IS_LEVEL: bool = true;
 

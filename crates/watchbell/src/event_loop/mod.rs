@@ -11,14 +11,15 @@
 //!
 //! - the boundary was reached: `EAGAIN`, or the kernel's own word that nothing is left;
 //! - the source is terminal: end of file or an error;
-//! - it is in the queue of runnable sources, or it is paused by somebody's explicit word.
+//! - it is in the queue of runnable sources, or it is paused: by somebody's explicit word, or by a
+//!   handler that leaves its input alone while its output is blocked, until there is room.
 //!
 //! # Turns
 //!
 //! A turn harvests the events of one wait, runs every source that is runnable once, in order, each
-//! within its [`Budget`], and fires the timers that are due. A source that has something left is run
-//! again in the next turn, behind the others, at no system call. While one is runnable the wait does
-//! not block.
+//! within its [`Budget`], and fires the timers that are due. A source that has something left is
+//! run again in the next turn, behind the others, at no system call. While one is runnable the wait
+//! does not block.
 //!
 //! # Failures stay where they happen
 //!
@@ -37,7 +38,9 @@
 //!
 //! A loop belongs to the process that made it. In a forked child, [`EventLoop::run`] and
 //! [`EventLoop::add`] refuse with [`Error::Forked`], and dropping the loop does not touch the
-//! interest list, which is the parent's.
+//! interest list, which is the parent's. The process is looked at when a run begins and when a
+//! registration changes, not in each turn: a handler that forks has to end the child's part by exec
+//! or exit, and not by returning.
 //!
 //! # Example
 //!
@@ -89,6 +92,7 @@ mod counters;
 mod directions;
 mod failure;
 mod handler;
+mod heal;
 mod ready;
 mod registrations;
 mod remote;
@@ -119,7 +123,7 @@ pub use timers::TimerId;
 pub use turn::Turn;
 
 pub(crate) use directions::After;
-pub(crate) use ready::after_output;
+pub(crate) use ready::{Message, after_output};
 
 use self::core::Core;
 use crate::error::Error;
@@ -130,8 +134,8 @@ use std::time::Duration;
 
 /// An edge-triggered event loop; the [module](self) says what it promises.
 ///
-/// `D` is the service's own state, handed to every handler. A loop stays on the thread that made it;
-/// [`Stop`] reaches it from others.
+/// `D` is the service's own state, handed to every handler. A loop stays on the thread that made
+/// it; [`Stop`] reaches it from others.
 pub struct EventLoop<D = (), K: Kernel = Linux> {
     pub(crate) core: Core<D, K>,
 }
@@ -171,17 +175,37 @@ impl<D, K: Kernel> EventLoop<D, K> {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, which no error of
-    /// [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html) is expected to.
+    /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, which no error
+    /// of [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html) is expected to.
     pub fn run_with(&mut self, state: &mut D) -> Result<(), Error> {
         self.core.epoll.instance().check_owner()?;
         loop {
             self.core.turn(state, None)?;
-            if std::mem::take(&mut self.core.stopping) {
-                let _ = self.core.stop.get_ref().try_take()?;
+            if self.take_stop()? {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether a stop has come that no [`run`](EventLoop::run) has ended by yet. Until one has, turns do
+    /// not wait: a program that makes its own turns looks at this, and
+    /// [takes](EventLoop::take_stop) it.
+    pub fn is_stopping(&self) -> bool {
+        self.core.stopping
+    }
+
+    /// Consumes a stop that has come. `false`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [read(2)](https://man7.org/linux/man-pages/man2/read.2.html) on an eventfd; none is
+    /// expected.
+    pub fn take_stop(&mut self) -> Result<bool, Error> {
+        let stopping = std::mem::take(&mut self.core.stopping);
+        if stopping {
+            self.core.stop.get_ref().try_take()?;
+        }
+        Ok(stopping)
     }
 
     /// Runs one turn, which waits for `longest` at most; `None` waits for the first event or timer.

@@ -3,16 +3,16 @@
 use super::budget::Allowance;
 use super::directions::{After, Directions};
 use super::{Budget, Direction};
-use crate::epoll::Readiness;
+use crate::epoll::{Readiness, Token};
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
 /// A source whose turn it is.
 ///
 /// A handler does its input and output through this. Each method makes one operation, retries
-/// `EINTR`, charges the source's [`Budget`], and returns `Ok(None)` when there is nothing more to do
-/// *in this turn*: the descriptor would block, or the budget is spent, or the direction is paused.
-/// The loop knows which, and nobody else has to:
+/// `EINTR`, charges the source's [`Budget`], and returns `Ok(None)` when there is nothing more to
+/// do *in this turn*: the descriptor would block, or the budget is spent, or the direction is
+/// paused. The loop knows which, and nobody else has to:
 ///
 /// - at the boundary (`EAGAIN`) it waits for the next edge;
 /// - with the budget spent it runs the source again in a later turn, with no new edge;
@@ -35,20 +35,35 @@ pub(crate) struct Run {
     pub(crate) directions: Directions,
     pub(crate) readiness: Readiness,
     pub(crate) left: Allowance,
-    /// Operations that succeeded or met the boundary: a handler that is run again and again and makes
-    /// none is ignoring its source, or the error that each of them ends in.
+    /// Operations that succeeded or met the boundary: a handler that is run again and again and
+    /// makes none is ignoring its source, or the error that each of them ends in.
     pub(crate) operations: u32,
     /// Run the source again whatever its readiness.
     pub(crate) again: bool,
     /// How long each direction is to rest.
     pub(crate) rest: [Option<Duration>; 2],
+    /// The handler had the source itself in its hands, and may have replaced it.
+    pub(crate) touched: bool,
+    /// What other sources are to hear of this run.
+    pub(crate) messages: Vec<(Token, Message)>,
+    pub(crate) token: Token,
     pub(crate) accept_pause: Duration,
     pub(crate) skipped_accepts: u64,
     pub(crate) accept_pauses: u64,
 }
 
+/// What one source's run says to another source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// There is something to write.
+    Write,
+    /// The output queue that held your input is at its low-water mark.
+    Release,
+}
+
 impl Run {
     pub(crate) fn new(
+        token: Token,
         directions: Directions,
         readiness: Readiness,
         budget: Budget,
@@ -61,6 +76,9 @@ impl Run {
             operations: 0,
             again: false,
             rest: [None; 2],
+            touched: false,
+            messages: Vec::new(),
+            token,
             accept_pause,
             skipped_accepts: 0,
             accept_pauses: 0,
@@ -78,10 +96,13 @@ impl<'run, S> Ready<'run, S> {
         self.source
     }
 
-    /// The source, to be configured. Input and output that is done on it directly is not seen by the
-    /// loop: use [`input`](Ready::input) and [`output`](Ready::output). Its descriptor must stay the
-    /// same one; a source whose number has changed when the handler returns is closed and reported.
+    /// The source, to be configured. Input and output that is done on it directly is not seen by
+    /// the loop: use [`input`](Ready::input) and [`output`](Ready::output). Its descriptor must
+    /// stay the same one; a source whose descriptor is not the registered one when the handler
+    /// returns is closed and reported. The loop looks after each run that has called this, which
+    /// costs a system call.
     pub fn get_mut(&mut self) -> &mut S {
+        self.run.touched = true;
         self.source
     }
 
@@ -130,8 +151,8 @@ impl<'run, S> Ready<'run, S> {
         self.run.again = true;
     }
 
-    /// Stops input or output of this source until it is resumed; edges that come meanwhile are kept.
-    /// An error or a hang-up runs the handler all the same, once.
+    /// Stops input or output of this source until it is resumed; edges that come meanwhile are
+    /// kept. An error or a hang-up runs the handler all the same, once.
     pub fn pause(&mut self, direction: Direction) {
         self.run.directions.pause(direction);
     }
@@ -168,7 +189,8 @@ impl<'run, S> Ready<'run, S> {
     }
 
     /// Lets `direction` rest for so long, with its readiness kept: until then it is as if paused. A
-    /// [`resume`](Ready::resume) ends the rest at once; its end takes no [`pause`](Ready::pause) back.
+    /// [`resume`](Ready::resume) ends the rest at once; its end takes no [`pause`](Ready::pause)
+    /// back.
     pub fn rest(&mut self, direction: Direction, rest: Duration) {
         self.run.directions.rest(direction);
         self.run.rest[direction as usize] = Some(rest);

@@ -66,7 +66,9 @@ macro_rules! registrations {
             }
 
             /// As [`add`](Self::add), level-triggered: the kernel tells at each wait of what is
-            /// left. For sources whose readiness another library consumes in its own way.
+            /// left. For sources whose readiness another library consumes in its own way; it is
+            /// called in [`Ready::input`] and [`Ready::output`], so that a handler that uses its
+            /// source can be told from one that ignores it.
             ///
             /// # Errors
             ///
@@ -85,9 +87,10 @@ macro_rules! registrations {
                 self.core.insert::<S, Level, F>(source, S::descriptor, watch, handler)
             }
 
-            /// As [`add`](Self::add), exclusively: of the loops that watch the same target this way,
-            /// an event wakes one or more. For input only: output that would block ends the source
-            /// with an error, since an exclusive registration cannot be changed to wait for it.
+            /// As [`add`](Self::add), exclusively: of the loops that watch the same target this
+            /// way, an event wakes one or more. For input only: output that would block ends the
+            /// source with an error, since an exclusive registration cannot be changed to wait for
+            /// it.
             ///
             /// # Errors
             ///
@@ -147,8 +150,12 @@ macro_rules! registrations {
             /// Serves a queue: `handler` is given each item that its doorbells push.
             ///
             /// An item is one message of the budget. Its error or panic is reported and ends that
-            /// item, which counts as processed; the queue goes on. When the queue is closed it stays
-            /// here until it is removed or [taken](Self::take).
+            /// item, which counts as processed; the queue goes on. When the queue is closed it
+            /// stays here until it is removed or [taken](Self::take). Removed, it drops what is
+            /// left, which counts as returned.
+            ///
+            /// The slots of a run's items are free at its end: a handler that pushes to its own
+            /// queue finds them still taken.
             ///
             /// # Errors
             ///
@@ -182,7 +189,8 @@ macro_rules! registrations {
                 self.core.insert_queue(queue, handler)
             }
 
-            /// A handle by which other threads run code on this loop: at most `capacity` calls wait.
+            /// A handle by which other threads run code on this loop: at most `capacity` calls
+            /// wait.
             ///
             /// # Errors
             ///
@@ -197,8 +205,8 @@ macro_rules! registrations {
                 Ok(Remote::new(bell))
             }
 
-            /// Ends a source and gives it back, without its handler. `None`: there is no such source
-            /// of type `S`, or its handler is running.
+            /// Ends a source and gives it back, without its handler. `None`: there is no such
+            /// source of type `S`, or its handler is running.
             ///
             /// ```
             /// use watchbell::doorbell::{Queue, doorbell};
@@ -241,8 +249,16 @@ macro_rules! registrations {
                 self.core.set_paused(token, direction, false)
             }
 
-            /// Has a source tried as if an edge had come: for one that knows of work by other means
-            /// than the kernel. `false`: there is no such source.
+            /// Lets a source's input go on that an output queue holds, by
+            /// [`Ready::forward`]: for when that queue is given up before it has come down to its
+            /// low-water mark. `false`: there is no such source.
+            pub fn release(&mut self, token: Token) -> bool {
+                self.core.change(token, |tenant| tenant.directions.release_input())
+            }
+
+            /// Has a source run once, with that direction taken for ready, whatever it is
+            /// registered for and whether or not it is paused: for one that knows of work by other
+            /// means than the kernel. `false`: there is no such source.
             pub fn wake(&mut self, token: Token, direction: Direction) -> bool {
                 self.core.wake(token, direction)
             }
@@ -290,8 +306,8 @@ macro_rules! registrations {
                 self.core.slots.len() == 0
             }
 
-            /// The sources of type `S` that the loop holds, found by looking at each source; the one
-            /// whose handler is running is not among them.
+            /// The sources of type `S` that the loop holds, found by looking at each source; the
+            /// one whose handler is running is not among them.
             pub fn tokens_of<S: 'static>(&self) -> Vec<Token> {
                 self.core.tokens_of::<S>().collect()
             }

@@ -39,8 +39,8 @@ impl<D, K: Kernel> Remote<D, K> {
         Remote { bell }
     }
 
-    /// Has `task` run on the loop, in one of its next turns, in the order of the posts. Its error or
-    /// panic is reported there.
+    /// Has `task` run on the loop, in one of its next turns, in the order of the posts. Its error
+    /// or panic is reported there.
     ///
     /// # Errors
     ///

@@ -16,19 +16,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is done with the items of a [`Queue`]: for handlers that want to know of its end.
 ///
-/// Closures are handlers of items too; [`EventLoop::serve`](super::EventLoop::serve) takes those and
-/// [`EventLoop::serve_handler`](super::EventLoop::serve_handler) takes these.
+/// Closures are handlers of items too; [`EventLoop::serve`](super::EventLoop::serve) takes those
+/// and [`EventLoop::serve_handler`](super::EventLoop::serve_handler) takes these.
 pub trait QueueHandler<T, D = (), K: Kernel = Linux> {
     /// An item has come.
     ///
     /// # Errors
     ///
-    /// Whatever is wrong with this item. It counts as processed, the failure is reported, and the queue
-    /// goes on; so it does after a panic.
+    /// Whatever is wrong with this item. It counts as processed, the failure is reported, and the
+    /// queue goes on; so it does after a panic.
     fn item(&mut self, item: T, turn: &mut Turn<'_, D, K>) -> io::Result<()>;
 
-    /// The queue is closed, and every item has been handled. Called once. By default nothing is done:
-    /// the queue stays in the loop, from where it can be [taken](super::EventLoop::take).
+    /// The queue is closed, and every item has been handled. Called once. By default nothing is
+    /// done: the queue stays in the loop, from where it can be [taken](super::EventLoop::take).
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ where
 {
     /// Handles items within the budget. Each ends by itself: an error or a panic is that item's.
     fn run(&mut self, run: &mut Run, turn: &mut Turn<'_, D, K>) -> io::Result<()> {
-        // The queue is the authority, not its descriptor, whose edge says only that there is news; the
-        // look at it is an operation, whatever it finds.
+        // The queue is the authority, not its descriptor, whose edge says only that there is news;
+        // the look at it is an operation, whatever it finds.
         run.directions.block(Direction::Input);
         run.operations += 1;
         if run.directions.is_paused(Direction::Input) {
@@ -120,8 +120,12 @@ where
         self.registered.modify(interest)
     }
 
-    fn move_to(&mut self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
-        self.registered.move_to(instance, flags)
+    fn add_to(&self, instance: &Arc<Instance<K>>, flags: EventFlags) -> Result<(), Error> {
+        self.registered.add_to(instance, flags)
+    }
+
+    fn adopt(&mut self, instance: &Arc<Instance<K>>) {
+        self.registered.adopt(instance);
     }
 
     fn is_level(&self) -> bool {

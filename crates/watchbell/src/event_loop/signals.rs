@@ -11,6 +11,9 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+/// The highest number of a signal, `SIGRTMAX` of signal(7).
+const HIGHEST: i32 = 64;
+
 /// Signals that arrive through a pipe, to be watched by a loop like any other source.
 ///
 /// A signal handler may do next to nothing (signal-safety(7)); this one sets a flag and writes a
@@ -50,12 +53,14 @@ impl Signals {
     /// [socketpair(2)](https://man7.org/linux/man-pages/man2/socketpair.2.html) and
     /// [sigaction(2)](https://man7.org/linux/man-pages/man2/sigaction.2.html).
     pub fn new(signals: &[i32]) -> io::Result<Signals> {
-        if let Some(forbidden) = signals.iter().find(|signal| FORBIDDEN.contains(signal)) {
+        // signal-hook keeps a slot for each number that a signal can have, and trusts its caller.
+        let can_be = |signal: &i32| (1..=HIGHEST).contains(signal) && !FORBIDDEN.contains(signal);
+        if let Some(forbidden) = signals.iter().find(|signal| !can_be(signal)) {
             let message = format!("signal {forbidden} cannot be caught");
             return Err(io::Error::new(ErrorKind::InvalidInput, message));
         }
         let (read, write) = UnixStream::pair()?;
-        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly::default(), signals)?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, signals)?;
         Ok(Signals { delivery, fetched: VecDeque::new() })
     }
 

@@ -1,8 +1,8 @@
 //! Who an event is for: a slot, and which of its successive tenants.
 //!
-//! Descriptor numbers are reused at once, so an event that was fetched before its source was dropped
-//! could reach the source that has the number now. A [`Token`] is the slot's index and the slot's
-//! generation, which changes with each tenant: a stale one finds nobody.
+//! Descriptor numbers are reused at once, so an event that was fetched before its source was
+//! dropped could reach the source that has the number now. A [`Token`] is the slot's index and the
+//! slot's generation, which changes with each tenant: a stale one finds nobody.
 
 use crate::epoll::Token;
 

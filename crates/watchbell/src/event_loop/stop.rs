@@ -8,9 +8,11 @@ use std::fmt;
 /// Stops an [`EventLoop`](super::EventLoop), from any thread and at any time.
 ///
 /// A stop is sticky: one that comes before [`run`](super::EventLoop::run) ends that run after one
-/// turn. It always wakes: each call writes to an eventfd that the loop watches, and there is no flag
-/// that could say that it was not needed. The loop ends the turn that it is in, so that nothing
-/// which was fetched is dropped.
+/// turn. It always wakes: each call writes to an eventfd that the loop watches, and there is no
+/// flag that could say that it was not needed. The loop ends the turn that it is in, so that
+/// nothing which was fetched is dropped.
+///
+/// The eventfd is shared with forked children: a stop in a child stops the parent's loop.
 ///
 /// ```
 /// use std::thread;

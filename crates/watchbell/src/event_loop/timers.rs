@@ -58,6 +58,10 @@ impl<D, K: Kernel> Timers<D, K> {
         self.queue.remove(&id)
     }
 
+    pub(crate) fn into_values(self) -> impl Iterator<Item = Due<D, K>> {
+        self.queue.into_values()
+    }
+
     pub(crate) fn horizon(&self) -> Horizon {
         Horizon(self.next)
     }

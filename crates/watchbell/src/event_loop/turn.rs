@@ -24,17 +24,23 @@ impl<'run, D, K: Kernel> Turn<'run, D, K> {
         Turn { core, state, current }
     }
 
+    /// The same turn, for what runs on behalf of no source, and so cannot close one by mistake.
+    pub(crate) fn of_no_source(&mut self) -> Turn<'_, D, K> {
+        Turn { core: self.core, state: self.state, current: None }
+    }
+
     /// The service's state, which was handed to [`run_with`](super::EventLoop::run_with).
     pub fn state(&mut self) -> &mut D {
         self.state
     }
 
-    /// The source whose handler is running; `None` in a timer.
+    /// The source whose handler is running; `None` where none is, as in a timer.
     pub fn token(&self) -> Option<Token> {
         self.current
     }
 
-    /// Closes the source whose handler is running, once it returns. In a timer it does nothing.
+    /// Closes the source whose handler is running, once it returns. Where none is, as in a timer,
+    /// it does nothing.
     ///
     /// It returns `Ok(())`, so that a handler can end with it.
     ///

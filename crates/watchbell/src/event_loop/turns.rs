@@ -7,13 +7,12 @@
 use super::Direction;
 use super::core::{Core, Tenant};
 use super::failure::Reason;
-use super::ready::Run;
+use super::ready::{Message, Run};
 use super::timers::Due;
 use super::turn::Turn;
-use crate::epoll::{Epoll, Event, Instance, Interest, Readiness, Token};
+use crate::epoll::{Event, Interest, Readiness, Token};
 use crate::error::Error;
-use crate::kernel::{EventFlags, Kernel};
-use crate::sync::Arc;
+use crate::kernel::Kernel;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -32,11 +31,12 @@ impl<D, K: Kernel> Core<D, K> {
             self.run_source(token, state);
         }
         self.fire_timers(state);
-        self.heal(state);
+        self.heal();
         Ok(())
     }
 
-    /// Waits for events: not at all while a source is runnable, no longer than until the next timer.
+    /// Waits for events: not at all while a source is runnable, no longer than until the next
+    /// timer.
     fn wait(&mut self, longest: Option<Duration>) -> Result<(), Error> {
         let timeout = if !self.runnable.is_empty() || self.stopping {
             Some(Duration::ZERO)
@@ -87,11 +87,12 @@ impl<D, K: Kernel> Core<D, K> {
         let readiness = std::mem::take(&mut tenant.readiness);
         tenant.directions.begin_run();
         let (directions, budget) = (tenant.directions, tenant.budget);
-        let mut run = Run::new(directions, readiness, budget, self.settings.accept_pause);
+        let mut run = Run::new(token, directions, readiness, budget, self.settings.accept_pause);
 
         self.stats.runs += 1;
         let mut turn = Turn::new(self, state, Some(token));
-        // The handler's own state may be left half-changed by a panic; it is dropped with the source.
+        // The handler's own state may be left half-changed by a panic; it is dropped with the
+        // source.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             entry.run(&mut run, &mut turn)?;
             Ok(entry.is_replaced())
@@ -99,6 +100,7 @@ impl<D, K: Kernel> Core<D, K> {
 
         let Some(tenant) = self.slots.get_mut(token) else { return };
         tenant.entry = Some(entry);
+        self.deliver(std::mem::take(&mut run.messages));
         let reason = match outcome {
             Ok(Ok(false)) => return self.after_run(token, run, state),
             Ok(Ok(true)) => Reason::Replaced,
@@ -107,6 +109,16 @@ impl<D, K: Kernel> Core<D, K> {
         };
         self.close(token);
         self.fail(Some(token), reason, state);
+    }
+
+    /// Tells other sources what a run has to say to them.
+    fn deliver(&mut self, messages: Vec<(Token, Message)>) {
+        for (token, message) in messages {
+            match message {
+                Message::Write => self.wake(token, Direction::Output),
+                Message::Release => self.change(token, |tenant| tenant.directions.let_input_go()),
+            };
+        }
     }
 
     /// Keeps account of what a run has left.
@@ -120,13 +132,15 @@ impl<D, K: Kernel> Core<D, K> {
             return self.close(token);
         }
         tenant.directions = run.directions;
-        if run.operations == 0 {
-            tenant.directions.end_idle_run();
-        }
+        tenant.directions.end_run(run.operations > 0);
         if tenant.entry.as_ref().is_some_and(|entry| entry.is_level()) {
             tenant.directions.end_level_run();
         }
         tenant.take_changes();
+        if run.touched && tenant.is_unregistered() {
+            self.close(token);
+            return self.fail(Some(token), Reason::Replaced, state);
+        }
         let again = run.again || run.left.messages_are_spent();
         let rests = run.rest.iter().any(Option::is_some);
         tenant.count_idle(run.operations > 0 || again || rests, run.readiness);
@@ -135,7 +149,7 @@ impl<D, K: Kernel> Core<D, K> {
         }
         for direction in [Direction::Input, Direction::Output] {
             if let Some(rest) = run.rest[direction as usize] {
-                self.set_timer(self.due_after(rest), Due::Rested(token, direction));
+                self.rest(token, direction, rest);
             }
         }
         if again {
@@ -180,7 +194,10 @@ impl<D, K: Kernel> Core<D, K> {
             let callback = match due {
                 Due::Call(callback) => callback,
                 Due::Rested(token, direction) => {
-                    self.change(token, |tenant| tenant.directions.end_rest(direction));
+                    self.change(token, |tenant| {
+                        tenant.rests[direction as usize] = None;
+                        tenant.directions.end_rest(direction);
+                    });
                     continue;
                 }
             };
@@ -191,38 +208,6 @@ impl<D, K: Kernel> Core<D, K> {
                 Ok(Err(error)) => self.fail(None, Reason::Error(error), state),
                 Err(payload) => self.fail(None, Reason::Panic(payload), state),
             }
-        }
-    }
-
-    /// Leaves ghosts behind: a registration that could not be removed by its descriptor may still
-    /// make events, for ever, and nothing removes it but the end of its epoll instance.
-    ///
-    /// `EPOLL_CTL_ADD` tells of readiness that is there, so that nothing is lost on the way.
-    fn heal(&mut self, state: &mut D) {
-        let ghosts = self.epoll.ghosts();
-        if ghosts == 0 {
-            return;
-        }
-        let kernel = self.epoll.instance().kernel.clone();
-        // Without a descriptor to spare it is tried again next turn; until then ghosts are stale, and
-        // the stop stays where it is watched.
-        let Ok(healthy) = Epoll::on(kernel) else { return };
-        let instance = healthy.instance();
-        if self.stop.move_to(instance, Interest::READABLE.flags()).is_err() {
-            return;
-        }
-        self.stats.ghosts += ghosts;
-        self.stats.healed += 1;
-        let mut lost = Vec::new();
-        for (token, tenant) in self.slots.iter_mut() {
-            if let Err(error) = tenant.move_to(instance) {
-                lost.push((token, error));
-            }
-        }
-        self.epoll = healthy;
-        for (token, error) in lost {
-            self.close(token);
-            self.fail(Some(token), Reason::Registration(error.into()), state);
         }
     }
 
@@ -242,15 +227,10 @@ impl<D, K: Kernel> Tenant<D, K> {
         self.idle_runs = if had_reason { 0 } else { self.idle_runs.saturating_add(1) };
     }
 
-    /// Registers the source with another epoll instance, as it is armed now.
-    fn move_to(&mut self, instance: &Arc<Instance<K>>) -> Result<(), Error> {
-        let Some(entry) = &mut self.entry else { return Ok(()) };
-        let flags = match self.armed {
-            armed if armed == self.asked => self.flags,
-            Interest::NONE if entry.is_level() => EventFlags::ET,
-            armed => armed.flags(),
-        };
-        entry.move_to(instance, flags)
+    /// Whether the registration is not the source's any more, though its number may be: another
+    /// file has that by now. `EPOLL_CTL_MOD` finds a registration by both.
+    fn is_unregistered(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.rearm(self.armed).is_err())
     }
 
     /// Does what was asked of the source while it ran.

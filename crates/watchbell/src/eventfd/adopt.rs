@@ -33,9 +33,9 @@ pub enum OnUntold {
     /// Refuse it with [`AdoptRefusal::ModeUntold`].
     #[default]
     Refuse,
-    /// Trust that it is of the right mode. Where a drained eventfd is taken for a semaphore, waiting
-    /// reports [`NotSemaphore`](super::NotSemaphore); a semaphore that is taken for a counter shows
-    /// nothing, and hands out single units.
+    /// Trust that it is of the right mode. Where a drained eventfd is taken for a semaphore,
+    /// waiting reports [`NotSemaphore`](super::NotSemaphore); a semaphore that is taken for a
+    /// counter shows nothing, and hands out single units.
     Trust,
 }
 

@@ -11,7 +11,8 @@ use std::time::Instant;
 
 /// An eventfd in drain mode: taking takes the whole count and leaves zero.
 ///
-/// Several additions collapse into one taking. See the [module](super) for what holds of both types.
+/// Several additions collapse into one taking. See the [module](super) for what holds of both
+/// types.
 ///
 /// # Example
 ///
@@ -77,7 +78,8 @@ impl Counter<Linux> {
     /// Takes over a descriptor that was inherited or passed ([unix(7)], `SCM_RIGHTS`), once it is
     /// known to be an eventfd in drain mode.
     ///
-    /// The counter keeps a duplicate that is closed on exec, under another number, and `fd` is closed.
+    /// The counter keeps a duplicate that is closed on exec, under another number, and `fd` is
+    /// closed.
     ///
     /// # Errors
     ///
@@ -156,8 +158,8 @@ impl<K: Kernel> Counter<K> {
     ///
     /// # Errors
     ///
-    /// [`NotAdmitted`] with [`Refusal::TooMany`](super::Refusal::TooMany), which would never fit, or
-    /// with the errors of [epoll_create1(2)] and [epoll_ctl(2)]. Nothing has been added then.
+    /// [`NotAdmitted`] with [`Refusal::TooMany`](super::Refusal::TooMany), which would never fit,
+    /// or with the errors of [epoll_create1(2)] and [epoll_ctl(2)]. Nothing has been added then.
     ///
     /// # Panics
     ///
@@ -234,7 +236,8 @@ impl<K: Kernel> Counter<K> {
 
     /// Takes the whole count, or `None` where it is zero; never blocks.
     ///
-    /// [`OVERFLOW`](super::OVERFLOW) says that the kernel itself signalled more than a count can hold.
+    /// [`OVERFLOW`](super::OVERFLOW) says that the kernel itself signalled more than a count can
+    /// hold.
     ///
     /// # Errors
     ///
@@ -279,8 +282,8 @@ impl<K: Kernel> Counter<K> {
         self.object.read_wait()
     }
 
-    /// As [`Counter::take`], or `None` once `deadline` has passed, never before it. It tries at least
-    /// once.
+    /// As [`Counter::take`], or `None` once `deadline` has passed, never before it. It tries at
+    /// least once.
     ///
     /// # Errors
     ///
@@ -303,7 +306,8 @@ impl<K: Kernel> Counter<K> {
         self.object.read_until(Some(deadline))
     }
 
-    /// Another descriptor of the same counter: they share the count, and it lives as long as either.
+    /// Another descriptor of the same counter: they share the count, and it lives as long as
+    /// either.
     ///
     /// # Errors
     ///

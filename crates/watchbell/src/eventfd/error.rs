@@ -6,8 +6,8 @@ use std::io;
 
 /// Units that were not added, not even in part: they are still the caller's.
 ///
-/// It converts into [`io::Error`]: [`Refusal::Full`] is [`WouldBlock`](io::ErrorKind::WouldBlock) and
-/// [`Refusal::TooMany`] is [`InvalidInput`](io::ErrorKind::InvalidInput), both with this inside
+/// It converts into [`io::Error`]: [`Refusal::Full`] is [`WouldBlock`](io::ErrorKind::WouldBlock)
+/// and [`Refusal::TooMany`] is [`InvalidInput`](io::ErrorKind::InvalidInput), both with this inside
 /// (`io::Error::get_ref`); the operating system's own errors stay as they are.
 ///
 /// ```

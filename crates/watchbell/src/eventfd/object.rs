@@ -82,7 +82,8 @@ impl<K: Kernel> Object<K> {
         Ok(taken.expect("without a deadline the wait ends only with something taken"))
     }
 
-    /// The time-out of the next wait: `None` is for ever, and zero means that the deadline has passed.
+    /// The time-out of the next wait: `None` is for ever, and zero means that the deadline has
+    /// passed.
     pub(super) fn time_left(&self, deadline: Option<Instant>) -> Option<Duration> {
         deadline.map(|deadline| deadline.saturating_duration_since(self.kernel.now()))
     }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 /// A watch on one eventfd that tells each read of it.
 ///
-/// An addition of n has to wait for room for n, and writable promises room for 1 only: where there is
-/// room for 1 but not for n, poll(2) and a level-triggered registration say "writable" for ever, and
-/// the wait would spin. Edge-triggered, every successful read is a new `EPOLLOUT`, also where the
-/// eventfd was writable already, and a failed write is none. Since only reads make room, waiting for
-/// the next edge misses nothing and turns once a read.
+/// An addition of n has to wait for room for n, and writable promises room for 1 only: where there
+/// is room for 1 but not for n, poll(2) and a level-triggered registration say "writable" for ever,
+/// and the wait would spin. Edge-triggered, every successful read is a new `EPOLLOUT`, also where
+/// the eventfd was writable already, and a failed write is none. Since only reads make room,
+/// waiting for the next edge misses nothing and turns once a read.
 ///
 /// The epoll instance is this wait's own: nobody else takes its events.
 pub(super) struct Room<K: Kernel> {

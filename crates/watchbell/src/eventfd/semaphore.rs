@@ -12,9 +12,9 @@ use std::time::Instant;
 /// An eventfd in semaphore mode (`EFD_SEMAPHORE`): waiting takes one unit.
 ///
 /// The words are those of [sem_post(3)] and [sem_wait(3)]. Posting n feeds n waits. Readable
-/// says that there is at least one unit: whoever was told once by an edge and has taken one unit goes
-/// on until [`try_wait`](Semaphore::try_wait) finds none, or keeps account of the rest. See the
-/// [module](super) for what holds of both types.
+/// says that there is at least one unit: whoever was told once by an edge and has taken one unit
+/// goes on until [`try_wait`](Semaphore::try_wait) finds none, or keeps account of the rest. See
+/// the [module](super) for what holds of both types.
 ///
 /// # Example
 ///
@@ -148,8 +148,8 @@ impl<K: Kernel> Semaphore<K> {
     ///
     /// [`NotAdmitted`], with [`Refusal::Full`](super::Refusal::Full) where the value would pass
     /// [`MAX_COUNT`](super::MAX_COUNT) (sem_post(3): `EOVERFLOW`), and
-    /// [`Refusal::TooMany`](super::Refusal::TooMany) where `units` alone do. Nothing has been posted
-    /// then.
+    /// [`Refusal::TooMany`](super::Refusal::TooMany) where `units` alone do. Nothing has been
+    /// posted then.
     ///
     /// # Panics
     ///
@@ -174,8 +174,8 @@ impl<K: Kernel> Semaphore<K> {
     ///
     /// # Errors
     ///
-    /// [`NotAdmitted`] with [`Refusal::TooMany`](super::Refusal::TooMany), which would never fit, or
-    /// with the errors of [epoll_create1(2)] and [epoll_ctl(2)]. Nothing has been posted then.
+    /// [`NotAdmitted`] with [`Refusal::TooMany`](super::Refusal::TooMany), which would never fit,
+    /// or with the errors of [epoll_create1(2)] and [epoll_ctl(2)]. Nothing has been posted then.
     ///
     /// # Panics
     ///
@@ -206,8 +206,8 @@ impl<K: Kernel> Semaphore<K> {
     ///
     /// # Errors
     ///
-    /// As [`Semaphore::post_wait`], and [`Refusal::Full`](super::Refusal::Full) once the deadline has
-    /// passed, never before it.
+    /// As [`Semaphore::post_wait`], and [`Refusal::Full`](super::Refusal::Full) once the deadline
+    /// has passed, never before it.
     ///
     /// # Panics
     ///
@@ -326,7 +326,8 @@ impl<K: Kernel> Semaphore<K> {
         self.object.read_until(Some(deadline))?.map_or(Ok(false), one_unit)
     }
 
-    /// Another descriptor of the same semaphore: they share its units, and it lives as long as either.
+    /// Another descriptor of the same semaphore: they share its units, and it lives as long as
+    /// either.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! The kernel's word on what is left to read: `TCP_INQ` and `SO_INQ`.
 //!
 //! A short read does not say that a socket is drained: it also comes before an end of file that
-//! arrived in the same edge, before a message that carries descriptors, and at the urgent mark. With
-//! these two options `recvmsg(2)` says how many bytes are left, and for TCP counts a pending end of
-//! file as one. rustix has no such control message, so this module calls the C library itself. It is
-//! one of the two places in this crate where `unsafe` is allowed.
+//! arrived in the same edge, before a message that carries descriptors, and at the urgent mark.
+//! With these two options `recvmsg(2)` says how many bytes are left, and for TCP counts a pending
+//! end of file as one. rustix has no such control message, so this module calls the C library
+//! itself. It is the only place in this crate where `unsafe` is allowed.
 //!
 //! [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html),
 //! [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html),
@@ -20,8 +20,11 @@ use std::ptr;
 /// `SO_INQ` of AF_UNIX sockets, from Linux 6.17 on, as most architectures number it.
 const SO_INQ: libc::c_int = 84;
 
-/// Where that number means something else, the option is not asked for.
-const SO_INQ_KNOWN: bool = cfg!(any(
+/// Whether an AF_UNIX socket takes descriptors, from Linux 6.16 on, numbered likewise.
+const SO_PASSRIGHTS: libc::c_int = 83;
+
+/// Where those numbers mean something else, the options are not asked for.
+const NUMBERS_KNOWN: bool = cfg!(any(
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "arm",
@@ -39,31 +42,46 @@ const SCM_PIDFD: libc::c_int = 4;
 #[repr(C, align(8))]
 struct Control([u8; 24]);
 
-/// Switches the report of a TCP socket on, and of the connections that it will accept. `false`: this
-/// kernel has none.
+/// Switches the report of a TCP socket on, and of the connections that it will accept. `false`:
+/// this kernel has none.
 pub(super) fn enable_tcp(socket: BorrowedFd<'_>) -> bool {
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_INQ)
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_INQ, 1)
 }
 
 /// As [`enable_tcp`], for a Unix-domain socket, whose accepted connections do not inherit it.
 pub(super) fn enable_unix(socket: BorrowedFd<'_>) -> bool {
-    SO_INQ_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_INQ)
+    NUMBERS_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_INQ, 1)
 }
 
-fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> bool {
-    let on: libc::c_int = 1;
-    let length = mem::size_of_val(&on) as libc::socklen_t;
-    // SAFETY: the descriptor is open for the borrow, and `on` is a readable `int` of that length.
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, option, ptr::from_ref(&on).cast(), length)
-    };
+/// Has the kernel refuse descriptors that a peer attaches (`EPERM` for the peer), where it can.
+/// Accepted connections inherit it.
+///
+/// Receiving them is more than a nuisance: closing the last reference to a socket of the peer's
+/// making can block for as long as the peer likes (`SO_LINGER` of socket(7)), and that would be
+/// this thread's time.
+pub(super) fn refuse_descriptors(socket: BorrowedFd<'_>) -> bool {
+    NUMBERS_KNOWN && set_option(socket, libc::SOL_SOCKET, SO_PASSRIGHTS, 0)
+}
+
+fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> bool {
+    let length = mem::size_of_val(&value) as libc::socklen_t;
+    let value = ptr::from_ref(&value).cast();
+    // SAFETY: the descriptor is open for the borrow, and `value` is a readable `int`, of that
+    // length.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, length) };
     result == 0
 }
 
 /// recvmsg(2) into `buf`, with what the kernel said is left.
 ///
 /// Descriptors that came along, from the peer or for it, are closed: a byte stream has no use for
-/// them, and they would otherwise pile up in this process.
+/// them, and they would otherwise pile up in this process. Where the kernel can, it was told to
+/// [refuse](refuse_descriptors) those of the peer.
 pub(super) fn recv(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Received> {
     let mut control = Control([0; 24]);
     let mut room = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
@@ -89,8 +107,8 @@ pub(super) fn recv(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Receive
 ///
 /// # Safety
 ///
-/// `message` is as a successful recvmsg(2) left it, its control buffer is alive, and the descriptors
-/// in it are nobody's yet.
+/// `message` is as a successful recvmsg(2) left it, its control buffer is alive, and the
+/// descriptors in it are nobody's yet.
 unsafe fn take_control(message: &libc::msghdr) -> Option<usize> {
     let mut left = None;
     // SAFETY: `message` is as recvmsg(2) left it, its control buffer is still alive.
@@ -141,7 +159,7 @@ mod tests {
     fn e03_a_peers_pidfd_is_closed() {
         const SO_PASSPIDFD: libc::c_int = 76;
         let (ours, peer) = UnixStream::pair().expect("descriptors are left");
-        if !set_option(ours.as_fd(), libc::SOL_SOCKET, SO_PASSPIDFD) {
+        if !set_option(ours.as_fd(), libc::SOL_SOCKET, SO_PASSPIDFD, 1) {
             return; // before Linux 6.5
         }
         rustix::io::write(&peer, b"data").expect("there is room");

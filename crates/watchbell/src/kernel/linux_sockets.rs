@@ -46,7 +46,10 @@ impl Sockets for Linux {
     fn report_left(&self, socket: BorrowedFd<'_>, address: &Address) -> io::Result<bool> {
         Ok(match address {
             Address::Inet(_) => inq::enable_tcp(socket),
-            Address::Unix(_) | Address::Abstract(_) | Address::Unnamed => inq::enable_unix(socket),
+            _unix => {
+                inq::refuse_descriptors(socket);
+                inq::enable_unix(socket)
+            }
         })
     }
 
@@ -107,7 +110,7 @@ fn socket(address: &Address, kind: SocketType) -> io::Result<OwnedFd> {
     let family = match address {
         Address::Inet(SocketAddr::V4(_)) => AddressFamily::INET,
         Address::Inet(SocketAddr::V6(_)) => AddressFamily::INET6,
-        Address::Unix(_) | Address::Abstract(_) | Address::Unnamed => AddressFamily::UNIX,
+        _unix => AddressFamily::UNIX,
     };
     Ok(net::socket_with(family, kind, FLAGS, None)?)
 }
@@ -126,7 +129,8 @@ fn unix_address(address: &Address) -> io::Result<SocketAddrUnix> {
     Ok(match address {
         Address::Unix(path) => SocketAddrUnix::new(path.as_path())?,
         Address::Abstract(name) => SocketAddrUnix::new_abstract_name(name)?,
-        Address::Unnamed | Address::Inet(_) => SocketAddrUnix::new_unnamed(),
+        Address::Unnamed => SocketAddrUnix::new_unnamed(),
+        Address::Untold | Address::Inet(_) => return Err(io::ErrorKind::InvalidInput.into()),
     })
 }
 
@@ -135,6 +139,11 @@ fn from_any(address: Option<SocketAddrAny>) -> io::Result<Address> {
     let Some(address) = address else { return Ok(Address::Unnamed) };
     if let Ok(inet) = SocketAddr::try_from(address.clone()) {
         return Ok(Address::Inet(inet));
+    }
+    // A path that fills `sun_path` to its last byte has no closing NUL, and the kernel says one
+    // byte more than the structure has (unix(7), BUGS). rustix cannot read it.
+    if address.addr_len() as usize > size_of::<libc::sockaddr_un>() {
+        return Ok(Address::Untold);
     }
     let unix = SocketAddrUnix::try_from(address)?;
     Ok(if let Some(name) = unix.abstract_name() {

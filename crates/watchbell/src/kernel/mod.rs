@@ -3,14 +3,15 @@
 //! Nothing above this module makes a system call: every type of the library is generic over a
 //! [`Kernel`], and [`Linux`] is the default. Two traits say what a backend owes:
 //!
-//! - [`Kernel`]: descriptors, [eventfd(2)], [epoll(7)], [poll(2)], the monotonic clock, the process;
+//! - [`Kernel`]: descriptors, [eventfd(2)], [epoll(7)], [poll(2)], the monotonic clock, the
+//!   process;
 //! - [`Sockets`]: the socket calls that [`net`](crate::net) is made of.
 //!
 //! A backend makes each call once and reports what came of it. It retries nothing, not even
 //! `EINTR`, and it keeps no state about readiness: both belong to the layers above.
 //!
-//! [`Counting`] is a decorator that counts the calls of another kernel. It shares the descriptors of
-//! the kernel that it wraps, so that a source made for one can be registered on the other.
+//! [`Counting`] is a decorator that counts the calls of another kernel. It shares the descriptors
+//! of the kernel that it wraps, so that a source made for one can be registered on the other.
 //!
 //! [eventfd(2)]: https://man7.org/linux/man-pages/man2/eventfd.2.html
 //! [epoll(7)]: https://man7.org/linux/man-pages/man7/epoll.7.html

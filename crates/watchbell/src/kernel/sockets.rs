@@ -23,6 +23,9 @@ pub trait Sockets: Kernel {
 
     /// Asks the kernel to say with each [`recv`](Sockets::recv) how much is left: `TCP_INQ` for an
     /// Internet address, `SO_INQ` for the others. `false`: it does not know how to.
+    ///
+    /// A Unix-domain socket is told to refuse descriptors (`SO_PASSRIGHTS`), where the kernel can:
+    /// a stream of bytes has no use for them.
     fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool>;
 
     /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html), with the kernel's word on
@@ -97,6 +100,9 @@ pub enum Address {
     Abstract(Vec<u8>),
     /// No address: what an unbound Unix-domain socket, most clients among them, has.
     Unnamed,
+    /// A peer's Unix-domain path of 108 bytes, which has no closing NUL (unix(7), BUGS). It is not
+    /// told, and cannot be connected or sent to.
+    Untold,
 }
 
 impl From<SocketAddr> for Address {
@@ -112,6 +118,7 @@ impl fmt::Display for Address {
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
             Address::Abstract(name) => write!(f, "unix:@{}", name.escape_ascii()),
             Address::Unnamed => f.write_str("unix:(unnamed)"),
+            Address::Untold => f.write_str("unix:(untold)"),
         }
     }
 }

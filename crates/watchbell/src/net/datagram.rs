@@ -125,8 +125,12 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
         Ok(incoming)
     }
 
-    /// Sends one datagram, whole. `None`: there is no room, or no more in this turn, and the handler
-    /// is run again when there is.
+    /// Sends one datagram, whole. `None`: there is no room, or no more in this turn, and the
+    /// handler is run again when there is.
+    ///
+    /// A Unix-domain receiver whose queue is full is a case apart. The kernel tells of room in our
+    /// own queue only, and does so after each refused attempt: the handler is run each turn until
+    /// the receiver has read. If that may take long, let the output [`rest`](Ready::rest).
     ///
     /// # Errors
     ///

@@ -7,6 +7,7 @@ use crate::kernel::{Kernel, Linux, Sockets};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 /// A TCP or Unix-domain socket that accepts connections.
 ///
@@ -51,6 +52,9 @@ impl<K: Sockets> Listener<K> {
     /// Takes over a socket that listens already, such as one that a service manager passed, and
     /// makes it non-blocking.
     ///
+    /// The connections that wait in its backlog already were made without `TCP_NODELAY`, and are
+    /// read until `EAGAIN`.
+    ///
     /// # Errors
     ///
     /// Those of [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html): `ENOTSOCK`
@@ -63,11 +67,12 @@ impl<K: Sockets> Listener<K> {
 
     fn set_up(kernel: K, fd: K::Fd, address: &Address) -> io::Result<Listener<K>> {
         let is_tcp = matches!(address, Address::Inet(_));
+        // What is set here is inherited by what it accepts, which saves calls a connection; of a
+        // Unix-domain socket that is the refusal of descriptors, from its first byte on.
         if is_tcp {
-            // Both are inherited by what it accepts, which saves two calls a connection.
             kernel.set_nodelay(K::borrow(&fd))?;
-            kernel.report_left(K::borrow(&fd), address)?;
         }
+        kernel.report_left(K::borrow(&fd), address)?;
         Ok(Listener { kernel, fd, is_tcp })
     }
 
@@ -94,6 +99,10 @@ impl<K: Sockets> Accept for Listener<K> {
             let _ = self.kernel.report_left(K::borrow(&fd), &peer);
         }
         Ok((Stream::new(self.kernel.clone(), fd), peer))
+    }
+
+    fn has_waiting(&self) -> io::Result<bool> {
+        self.kernel.poll_readable(K::borrow(&self.fd), Some(Duration::ZERO))
     }
 }
 

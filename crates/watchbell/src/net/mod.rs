@@ -24,12 +24,13 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use std::net::{Shutdown, TcpStream};
+//! use std::net::{Shutdown, SocketAddr, TcpStream};
 //! use watchbell::epoll::Interest;
 //! use watchbell::event_loop::EventLoop;
 //! use watchbell::net::{Address, Listener, Marks, Output};
 //!
-//! let listener = Listener::bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into(), 128)?;
+//! let any = SocketAddr::from(([127, 0, 0, 1], 0));
+//! let listener = Listener::bind(&any.into(), 128)?;
 //! let Address::Inet(address) = listener.local_address()? else { unreachable!() };
 //!
 //! let mut events: EventLoop = EventLoop::new()?;

@@ -3,15 +3,18 @@
 #[cfg(test)]
 mod tests;
 
+use crate::epoll::Token;
 use std::collections::VecDeque;
 use std::error;
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::mem;
 
 /// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
 /// kernel, in order, within bounds.
 ///
-/// It belongs to one connection. The loop writes it out and waits for room only while it holds
+/// It belongs to one connection, for as long as that lasts: the queue that paused an input is the
+/// one that resumes it. The loop writes it out and waits for room only while it holds
 /// something; above the high-water mark the input that fills it is paused, at the low-water mark it
 /// is resumed. It holds no memory while it is empty.
 ///
@@ -23,13 +26,15 @@ use std::io::{self, IoSlice};
 /// assert!(!output.is_above_high_water());
 /// # Ok::<(), watchbell::net::MarksError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Output {
     queue: VecDeque<u8>,
     marks: Marks,
     end: End,
-    /// Input is paused because of this queue, until it is at the low-water mark.
-    holds_input: bool,
+    /// The source that writes it out, once that has been run.
+    writer: Option<Token>,
+    /// The sources that fill it and whose input is held, until it is at the low-water mark.
+    held: Vec<Token>,
 }
 
 /// How far the end of the output has got.
@@ -146,11 +151,11 @@ impl Output {
     /// Whether the queue has reached its high-water mark and not yet come down to the low one: the
     /// input that fills it is paused.
     pub fn is_above_high_water(&self) -> bool {
-        self.holds_input
+        !self.held.is_empty()
     }
 
-    /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that it
-    /// never passes the mark.
+    /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that
+    /// it never passes the mark.
     pub fn room(&self) -> usize {
         self.marks.high.saturating_sub(self.queue.len())
     }
@@ -211,15 +216,37 @@ impl Output {
         }
     }
 
-    /// Whether the input that fills the queue is to be paused from now on (`true`) or resumed
-    /// (`false`); `None` where nothing changes.
-    pub(super) fn cross_mark(&mut self) -> Option<bool> {
-        let length = self.queue.len();
-        let holds =
-            if self.holds_input { length > self.marks.low } else { length >= self.marks.high };
-        (holds != self.holds_input).then(|| {
-            self.holds_input = holds;
-            holds
-        })
+    pub(super) fn writer(&self) -> Option<Token> {
+        self.writer
+    }
+
+    pub(super) fn set_writer(&mut self, token: Token) {
+        self.writer = Some(token);
+    }
+
+    /// Whether the input of `filler`, which has just put something in, is to be held from now on.
+    pub(super) fn holds(&mut self, filler: Token) -> bool {
+        let holds = self.queue.len() >= self.marks.high && !self.held.contains(&filler);
+        if holds {
+            self.held.push(filler);
+        }
+        holds
+    }
+
+    /// Whose input may go on, now that something has been written out.
+    pub(super) fn releases(&mut self) -> Vec<Token> {
+        if self.queue.len() <= self.marks.low { mem::take(&mut self.held) } else { Vec::new() }
+    }
+}
+
+/// How much is queued, not what.
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("len", &self.len())
+            .field("marks", &self.marks)
+            .field("end", &self.end)
+            .field("held", &self.held)
+            .finish()
     }
 }

@@ -1,7 +1,7 @@
 //! Input and output of streams in their turn.
 
 use super::{Output, Shutdown, Socket};
-use crate::event_loop::{After, Direction, Ready, after_output};
+use crate::event_loop::{After, Direction, Message, Ready, after_output};
 use std::io::{self, ErrorKind, IoSlice};
 
 impl<S: Socket> Ready<'_, S> {
@@ -47,7 +47,8 @@ impl<S: Socket> Ready<'_, S> {
     /// queued, and written in later turns.
     ///
     /// At the queue's high-water mark, input is paused until it has come down to the low one. A
-    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other back.
+    /// [`pause`](Ready::pause) of the handler's own is another matter: neither takes the other
+    /// back.
     ///
     /// # Errors
     ///
@@ -70,7 +71,8 @@ impl<S: Socket> Ready<'_, S> {
             }
         }
         output.push(rest);
-        self.keep_marks(output);
+        output.set_writer(self.run().token);
+        self.hold(output);
         Ok(())
     }
 
@@ -94,12 +96,15 @@ impl<S: Socket> Ready<'_, S> {
             self.get_ref().stream().shutdown(Shutdown::Write)?;
             output.set_finished();
         }
-        self.keep_marks(output);
+        self.release(output);
         Ok(output.is_empty())
     }
 
     /// Whether a connection that was in progress is connected. `None`: not yet; the handler is run
     /// again when that is decided. Once connected, output is watched for only while there is some.
+    ///
+    /// It is the edge of output that decides: a stream that is not registered for
+    /// [`WRITABLE`](crate::epoll::Interest::WRITABLE) counts as connected.
     ///
     /// # Errors
     ///
@@ -144,9 +149,65 @@ impl<S: Socket> Ready<'_, S> {
         )
     }
 
-    fn keep_marks(&mut self, output: &mut Output) {
-        if let Some(held) = output.cross_mark() {
-            self.run().directions.hold_input(held);
+    /// After writing: those that fill the queue may go on once it is at its low-water mark.
+    fn release(&mut self, output: &mut Output) {
+        let token = self.run().token;
+        output.set_writer(token);
+        for filler in output.releases() {
+            if filler == token {
+                self.run().directions.let_input_go();
+            } else {
+                self.run().messages.push((filler, Message::Release));
+            }
+        }
+    }
+}
+
+impl<S> Ready<'_, S> {
+    /// Queues `bytes`, which this source has brought, for the connection that `output` belongs to:
+    /// one half of a relay. That connection is run to write them out.
+    ///
+    /// At the queue's high-water mark the input of *this* source is held, which fills it, until the
+    /// other has written it down to the low one. If the other connection ends before, this one is
+    /// to be closed too, or [released](crate::event_loop::Turn::release).
+    ///
+    /// `examples/relay.rs` is a whole relay.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueFull`](super::QueueFull) as an [`io::Error`] if the queue had no room for all of
+    /// `bytes`, of which none was taken; `BrokenPipe` if the output was
+    /// [finished](Output::finish).
+    pub fn forward(&mut self, output: &mut Output, bytes: &[u8]) -> io::Result<()> {
+        if output.is_ending() {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        output.check_room(bytes.len())?;
+        output.push(bytes);
+        self.hold(output);
+        self.wake_writer(output);
+        Ok(())
+    }
+
+    /// Ends the output after what is queued, as [`Output::finish`] does, for the connection that
+    /// `output` belongs to, which is run to write the rest and to tell its peer.
+    pub fn forward_end(&mut self, output: &mut Output) {
+        output.finish();
+        self.wake_writer(output);
+    }
+
+    fn wake_writer(&mut self, output: &Output) {
+        // One that has not been run yet has its first run before it.
+        if let Some(writer) = output.writer() {
+            self.run().messages.push((writer, Message::Write));
+        }
+    }
+
+    /// After filling: at the high-water mark this source waits.
+    fn hold(&mut self, output: &mut Output) {
+        let token = self.run().token;
+        if output.holds(token) {
+            self.run().directions.hold_input();
         }
     }
 }

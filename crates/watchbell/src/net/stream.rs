@@ -56,8 +56,8 @@ impl Stream<Linux> {
     ///
     /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
     /// [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html), except `EINPROGRESS`. A
-    /// Unix-domain socket is connected at once, or refused with `EAGAIN` if the listener's backlog is
-    /// full.
+    /// Unix-domain socket is connected at once, or refused with `EAGAIN` if the listener's backlog
+    /// is full.
     pub fn connect(address: &Address) -> io::Result<Stream<Linux>> {
         Stream::connect_on(Linux, address)
     }
@@ -74,7 +74,8 @@ impl<K: Sockets> Stream<K> {
         Stream::set_up(kernel, fd, address)
     }
 
-    /// Takes over a connected socket and makes it non-blocking.
+    /// Takes over a connected stream socket and makes it non-blocking. A socket that keeps message
+    /// boundaries is none: an empty message would look like end of file.
     ///
     /// # Errors
     ///

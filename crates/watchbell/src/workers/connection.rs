@@ -11,8 +11,9 @@ use std::ops::Deref;
 /// A connection that a worker accepted: a [`Stream`] that the worker's [`Ledger`](super::Ledger)
 /// knows of until it is dropped.
 ///
-/// Only the pool makes one. It stays in its worker's loop, or is dropped; leaked, it unbalances the
-/// ledger.
+/// Only the pool makes one. It stays in its worker's loop, as a source of its own, or is dropped.
+/// Kept anywhere else (another thread, a field of another source) it unbalances the ledger until it
+/// is dropped; leaked, for ever.
 pub struct Connection<K: Sockets = Linux> {
     stream: Stream<K>,
     shared: Arc<Shared<K>>,

@@ -17,14 +17,15 @@
 //! # The end
 //!
 //! [`Control::drain`] ends the service in this order: the backlog is accepted, the listeners are
-//! closed, connections end by themselves, those that are left at the deadline are closed, the workers
-//! report. The [`Ledger`] says where every connection has gone, and is exact at each of these points.
+//! closed, connections end by themselves, those that are left at the deadline are closed, the
+//! workers report. The [`Ledger`] says where every connection has gone, and is exact at each of
+//! these points.
 //!
 //! # Example
 //!
 //! ```
 //! use std::io::{self, Read, Write};
-//! use std::net::{Shutdown, TcpStream};
+//! use std::net::{Shutdown, SocketAddr, TcpStream};
 //! use std::time::Duration;
 //! use watchbell::epoll::Interest;
 //! use watchbell::event_loop::Turn;
@@ -57,7 +58,8 @@
 //!     }
 //! }
 //!
-//! let listener = Listener::bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into(), 128)?;
+//! let any = SocketAddr::from(([127, 0, 0, 1], 0));
+//! let listener = Listener::bind(&any.into(), 128)?;
 //! let Address::Inet(address) = listener.local_address()? else { unreachable!() };
 //! let workers = Workers::builder().listener(listener).start(|_index| Echo)?;
 //!

@@ -82,7 +82,7 @@ impl<K: Sockets> Workers<K> {
         let threads = std::mem::take(&mut self.threads);
         let workers = threads.into_iter().enumerate().map(|(index, thread)| {
             thread.join().unwrap_or_else(|_panic| {
-                // Its unwinding has closed all that the loop held.
+                // The service panicked in its making or its end; its unwinding has closed the rest.
                 let ledger = self.control.workers[index].tally.ledger(0);
                 let unstarted = WorkerReport::unstarted(index);
                 WorkerReport { ledger, outcome: Err(WorkerError::Panicked), ..unstarted }
@@ -175,7 +175,8 @@ impl<K: Sockets> Builder<K> {
 impl<K: Sockets> Control<K> {
     /// Ends the service in order: each worker accepts what is in the backlog, stops accepting, and
     /// ends when its connections have ended by themselves, or at `longest` from now, when it closes
-    /// those that are left.
+    /// those that are left. Ordered again, it moves that instant; after a [`close`](Control::close)
+    /// it changes nothing.
     pub fn drain(&self, longest: Duration) {
         const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
         let until = self.kernel.now() + longest.min(CENTURY);
@@ -190,7 +191,7 @@ impl<K: Sockets> Control<K> {
     /// The ledger of all workers, each of which counts what it holds between two of its turns.
     ///
     /// It waits for a turn of each; a worker that has ended answers at once. It must not be called
-    /// from a worker.
+    /// from a worker, which would wait for itself, for ever.
     ///
     /// # Panics
     ///

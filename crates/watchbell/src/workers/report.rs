@@ -18,7 +18,7 @@ pub struct Report {
 pub struct WorkerReport {
     /// Which worker, from 0.
     pub index: usize,
-    /// What it has accepted.
+    /// What it has accepted. Zeros, as `stats`, if its service panicked in its making or its end.
     pub counts: Counts,
     /// Where its connections have gone.
     pub ledger: Ledger,

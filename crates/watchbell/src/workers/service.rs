@@ -9,15 +9,16 @@ use std::io;
 /// A service that a pool runs. A value of it is the state of one worker.
 pub trait Service<K: Sockets = Linux>: Sized + 'static {
     /// A worker has accepted a connection. What is to become of it is the service's matter: usually
-    /// it goes into the worker's loop, by [`Turn::watch`], with a handler. Dropped, it is closed and
-    /// counted as processed.
+    /// it goes into the worker's loop, by [`Turn::watch`], with a handler. Dropped, it is closed
+    /// and counted as processed.
     ///
-    /// The worker's state is `turn.state()`.
+    /// The worker's state is `turn.state()`. No source's handler is running: the listener is the
+    /// pool's, and `turn.close()` does nothing.
     ///
     /// # Errors
     ///
-    /// Whatever makes the service refuse the connection; the worker goes on accepting. So it does if
-    /// the service panics.
+    /// Whatever makes the service refuse the connection; the worker goes on accepting. So it does
+    /// if the service panics.
     fn accepted(
         connection: Connection<K>,
         peer: Address,

@@ -13,7 +13,8 @@ use std::time::Instant;
 pub(super) struct Shared<K: Sockets> {
     pub(super) tally: Tally,
     /// Orders are written under the lock, then the bell is rung; the worker takes the bell's count,
-    /// then reads the orders. An order that is given in between has its own ring, and is read twice.
+    /// then reads the orders. An order that is given in between has its own ring, and is read
+    /// twice.
     orders: Mutex<Orders>,
     /// Signals that the worker has changed `orders`.
     changed: Condvar,
@@ -43,8 +44,8 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// Counts of connections. They are written by whichever thread drops a connection, and read with the
-/// loop's own count of what it holds.
+/// Counts of connections. They are written by whichever thread drops a connection, and read with
+/// the loop's own count of what it holds.
 #[derive(Default)]
 pub(super) struct Tally {
     accepted: AtomicU64,
@@ -65,9 +66,9 @@ impl Tally {
     /// long as its connections stay there.
     pub(super) fn ledger(&self, owned: usize) -> Ledger {
         Ledger {
-            accepted: self.accepted.load(Ordering::Acquire),
-            processed: self.processed.load(Ordering::Acquire),
-            returned: self.returned.load(Ordering::Acquire),
+            accepted: self.accepted.load(Ordering::SeqCst),
+            processed: self.processed.load(Ordering::SeqCst),
+            returned: self.returned.load(Ordering::SeqCst),
             owned: owned as u64,
         }
     }
@@ -145,8 +146,8 @@ impl<K: Sockets> Shared<K> {
         }
     }
 
-    /// The worker has left and closed all that it held: whoever waits for it, or asks from now on, is
-    /// answered.
+    /// The worker has left and closed all that it held: whoever waits for it, or asks from now on,
+    /// is answered.
     pub(super) fn leave(&self) {
         let mut orders = lock(&self.orders);
         orders.ledger = self.tally.ledger(0);
@@ -170,11 +171,16 @@ impl<K: Sockets> Shared<K> {
 
     /// A connection of this worker's is being closed.
     pub(super) fn end_connection(&self) {
-        let closing = self.tally.closing.load(Ordering::Relaxed);
-        let count = if closing { &self.tally.returned } else { &self.tally.processed };
-        count.fetch_add(1, Ordering::Release);
-        // The worker may be asleep, waiting for the last one.
-        if self.tally.draining.load(Ordering::Acquire) {
+        let tally = &self.tally;
+        if tally.closing.load(Ordering::Relaxed) {
+            tally.returned.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
+        tally.processed.fetch_add(1, Ordering::SeqCst);
+        // The worker may be asleep, waiting for the last one. We count, then look whether it
+        // drains; it says that it drains, then looks at the counts. In the one order of all four,
+        // whichever comes second sees the other.
+        if tally.draining.load(Ordering::SeqCst) {
             self.ring();
         }
     }

@@ -4,15 +4,17 @@ use super::pool::Settings;
 use super::shared::{Phase, Shared};
 use super::{Connection, Counts, Service, WorkerError, WorkerReport};
 use crate::epoll::{Interest, Readiness, Token};
-use crate::event_loop::{Direction, EventLoop, Ready, Turn};
+use crate::event_loop::{Direction, EventLoop, Ready, TimerId, Turn};
 use crate::kernel::{Linux, Sockets};
 use crate::net::{Address, Listener};
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering;
 use std::fmt;
 use std::io;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 /// The state of a worker's loop: the service's own, to which it dereferences, and the worker's.
 pub struct Worker<S, K: Sockets = Linux> {
@@ -21,7 +23,9 @@ pub struct Worker<S, K: Sockets = Linux> {
     counts: Counts,
     /// The listeners that this worker still accepts from.
     listeners: Vec<Token>,
-    draining: bool,
+    /// When a drain ends at the latest, and the timer that sees to it. `None`: nobody has ordered
+    /// one.
+    deadline: Option<(Instant, TimerId)>,
     shared: Arc<Shared<K>>,
     /// Every worker of the pool, this one among them.
     all: Arc<[Arc<Shared<K>>]>,
@@ -38,7 +42,7 @@ impl<S, K: Sockets> Worker<S, K> {
     /// Whether the pool is draining: no further connections come, and this one should end when it
     /// can.
     pub fn is_draining(&self) -> bool {
-        self.draining
+        self.deadline.is_some()
     }
 
     /// Forgets a listener that this worker no longer accepts from, and has the worker look whether
@@ -80,7 +84,7 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
         index,
         counts: Counts::default(),
         listeners: Vec::new(),
-        draining: false,
+        deadline: None,
         shared: Arc::clone(&shared),
         all,
     };
@@ -93,17 +97,15 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
     };
     shared.report_start(Ok(()));
 
-    let outcome = events.run_with(&mut worker).map_err(WorkerError::Loop);
-    // What the loop still holds is what this worker owns, if it was stopped in order; nothing after
-    // a failure, which ends its connections.
-    let stats = events.stats();
-    let owned = if outcome.is_ok() { events.tokens_of::<Connection<K>>().len() } else { 0 };
-    if outcome.is_err() {
-        shared.tally.closing.store(true, Ordering::Relaxed);
-        drop(events);
-    }
-    let ledger = shared.tally.ledger(owned);
-    WorkerReport { index, counts: worker.counts, ledger, stats, outcome }
+    let outcome = match catch_unwind(AssertUnwindSafe(|| events.run_with(&mut worker))) {
+        Ok(ended) => ended.map_err(WorkerError::Loop),
+        Err(_panic) => Err(WorkerError::Panicked),
+    };
+    let (stats, counts) = (events.stats(), worker.counts);
+    // However it ended, that ends what the worker still holds.
+    shared.tally.closing.store(true, Ordering::Relaxed);
+    drop((events, worker));
+    WorkerReport { index, counts, ledger: shared.tally.ledger(0), stats, outcome }
 }
 
 /// A loop that watches the worker's bell and, exclusively, every listener.
@@ -152,7 +154,7 @@ fn accept<S: Service<K>, K: Sockets>(
     let worker = turn.state();
     worker.counts.empty_accepts += u64::from(woken && is_empty && listener.is_drained());
     // The backlog is empty: nobody who connected before the end is left behind.
-    if worker.draining && listener.is_drained() {
+    if worker.is_draining() && listener.is_drained() {
         if let Some(token) = turn.token() {
             turn.state().forget_listener(token);
         }
@@ -167,7 +169,8 @@ fn admit<S: Service<K>, K: Sockets>(
     peer: Address,
     turn: &mut WorkerTurn<'_, S, K>,
 ) {
-    let outcome = catch_unwind(AssertUnwindSafe(|| S::accepted(connection, peer, turn)));
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| S::accepted(connection, peer, &mut turn.of_no_source())));
     let counts = &mut turn.state().counts;
     match outcome {
         Ok(Ok(())) => counts.connections += 1,
@@ -186,29 +189,39 @@ fn hear<S: Service<K>, K: Sockets>(
     let shared = Arc::clone(bell.get_ref());
     match shared.phase() {
         Phase::Serving => {}
-        Phase::Draining { until } if !turn.state().draining => {
-            turn.state().draining = true;
-            shared.tally.draining.store(true, Ordering::Release);
-            turn.at(until, close_all);
-        }
-        Phase::Draining { .. } => {}
+        Phase::Draining { until } => drain(until, turn),
         Phase::Closing => close_all(turn)?,
     }
-    for listener in turn.state().listeners.clone() {
-        turn.wake(listener, Direction::Input);
-    }
+    let mut listeners = mem::take(&mut turn.state().listeners);
+    listeners.retain(|listener| turn.wake(*listener, Direction::Input));
+    turn.state().listeners = listeners;
     shared.answer(|| shared.tally.ledger(turn.tokens_of::<Connection<K>>().len()));
     let worker = turn.state();
-    if worker.draining && worker.listeners.is_empty() && shared.tally.all_ended() {
+    if worker.is_draining() && worker.listeners.is_empty() && shared.tally.all_ended() {
         turn.stop();
     }
     Ok(())
 }
 
+/// From now on the worker ends with its last connection, and at `until` at the latest.
+fn drain<S: Service<K>, K: Sockets>(until: Instant, turn: &mut WorkerTurn<'_, S, K>) {
+    let before = turn.state().deadline;
+    if before.is_some_and(|(due, _)| due == until) {
+        return;
+    }
+    if let Some((_, timer)) = before {
+        turn.cancel(timer);
+    }
+    let timer = turn.at(until, close_all);
+    let worker = turn.state();
+    worker.deadline = Some((until, timer));
+    worker.shared.tally.draining.store(true, Ordering::SeqCst);
+}
+
 /// Closes what is left, which counts as returned, and ends the worker.
 fn close_all<S: Service<K>, K: Sockets>(turn: &mut WorkerTurn<'_, S, K>) -> io::Result<()> {
     turn.state().shared.tally.closing.store(true, Ordering::Relaxed);
-    for listener in std::mem::take(&mut turn.state().listeners) {
+    for listener in mem::take(&mut turn.state().listeners) {
         turn.remove(listener);
     }
     for connection in turn.tokens_of::<Connection<K>>() {

@@ -10,6 +10,7 @@ use loom::sync::{Condvar, Mutex};
 use loom::thread;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -67,8 +68,8 @@ impl Bell {
     }
 }
 
-/// Shared by the threads of a model, of which the first outlives the others. When a model fails it is
-/// left alone: loom is gone by then.
+/// Shared by the threads of a model, of which the first outlives the others. When a model fails it
+/// is left alone: loom is gone by then.
 struct Shared<T>(ManuallyDrop<T>);
 
 fn share<T>(value: T) -> Arc<Shared<T>> {
@@ -386,7 +387,8 @@ pub fn passing_room_on() -> Model {
 pub fn seeing_the_end() -> Model {
     Model::new(3, || {
         let (door, cursor) = Door::new(1);
-        let written = Arc::new(UnsafeCell::new(0));
+        // All threads of a model are one to the operating system.
+        let written = Rc::new(UnsafeCell::new(0));
         let closing = thread::spawn({
             let (door, written) = (door.clone(), written.clone());
             move || {

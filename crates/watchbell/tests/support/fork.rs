@@ -14,9 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A panic of the child is code 101; a child that is killed by a signal fails the test. The child
 /// has copies of everything, so that what `body` takes out of a `&mut Option` is still there here.
 pub fn in_child(body: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child runs on this thread's copy of the stack, with this thread alone. It takes no
-    // lock that another thread can have held (glibc's allocator is made usable after fork), and it
-    // leaves by `_exit`, so that no destructor or exit handler of the parent's runs in it.
+    // SAFETY: the child runs on this thread's copy of the stack, with this thread alone. It takes
+    // no lock that another thread can have held (glibc's allocator is made usable after fork), and
+    // it leaves by `_exit`, so that no destructor or exit handler of the parent's runs in it.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);

@@ -136,10 +136,24 @@ impl<K: Kernel, H: Habit> Kernel for Habitual<K, H> {
         SetNonblocking: set_nonblocking(fd: K::Borrowed<'_>) -> ();
         Duplicate: duplicate(fd: K::Borrowed<'_>) -> K::Fd;
         EpollCreate: epoll_create() -> K::Fd;
-        EpollAdd: epoll_add(epoll: K::Borrowed<'_>, target: K::Borrowed<'_>, flags: EventFlags, data: u64) -> ();
-        EpollModify: epoll_modify(epoll: K::Borrowed<'_>, target: K::Borrowed<'_>, flags: EventFlags, data: u64) -> ();
+        EpollAdd: epoll_add(
+            epoll: K::Borrowed<'_>,
+            target: K::Borrowed<'_>,
+            flags: EventFlags,
+            data: u64
+        ) -> ();
+        EpollModify: epoll_modify(
+            epoll: K::Borrowed<'_>,
+            target: K::Borrowed<'_>,
+            flags: EventFlags,
+            data: u64
+        ) -> ();
         EpollDelete: epoll_delete(epoll: K::Borrowed<'_>, target: K::Borrowed<'_>) -> ();
-        EpollWait: epoll_wait(epoll: K::Borrowed<'_>, events: &mut EventBuffer, timeout: Option<Duration>) -> ();
+        EpollWait: epoll_wait(
+            epoll: K::Borrowed<'_>,
+            events: &mut EventBuffer,
+            timeout: Option<Duration>
+        ) -> ();
         Poll: poll_readable(fd: K::Borrowed<'_>, timeout: Option<Duration>) -> bool;
     }
 }

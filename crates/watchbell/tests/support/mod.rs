@@ -39,26 +39,16 @@ pub struct Observed<T> {
 pub fn observe<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Observed<T> {
     let (send, receive) = mpsc::channel();
     let handle = thread::spawn(move || {
-        send.send(rustix::thread::gettid().as_raw_nonzero().get()).expect("the test waits for it");
+        send.send(thread_id()).expect("the test waits for it");
         body()
     });
     Observed { tid: receive.recv().expect("the thread starts with it"), handle }
 }
 
 impl<T> Observed<T> {
-    /// Returns once the thread sleeps in the kernel and stays there for a while.
-    ///
-    /// A thread sleeps for moments in other places too (a lock, a page fault), so it has to be seen
-    /// asleep in many looks in a row, in a wait, without having run between them.
+    /// As [`wait_until_blocked`], for this thread.
     pub fn wait_until_blocked(&self) {
-        let mut asleep = 0;
-        let mut switches = self.switches();
-        while asleep < 20 {
-            thread::sleep(Duration::from_millis(1));
-            let now = self.switches();
-            asleep = if self.state() == 'S' && now == switches { asleep + 1 } else { 0 };
-            switches = now;
-        }
+        assert!(wait_until_blocked(self.tid), "the thread is alive: it is being watched");
     }
 
     pub fn is_finished(&self) -> bool {
@@ -68,20 +58,40 @@ impl<T> Observed<T> {
     pub fn join(self) -> T {
         self.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
+}
 
-    /// The state letter of proc_pid_stat(5).
-    fn state(&self) -> char {
-        let path = format!("/proc/self/task/{}/stat", self.tid);
-        let stat = std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
-        let after_name = stat.rsplit(") ").next().expect("the name ends with a parenthesis");
-        after_name.chars().next().expect("the state follows the name")
-    }
+/// The kernel's id of the calling thread.
+pub fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
 
-    /// How often the thread was switched out, of its own accord or not.
-    fn switches(&self) -> String {
-        let path = format!("/proc/self/task/{}/status", self.tid);
-        let status =
-            std::fs::read_to_string(path).expect("the thread is alive: it is being watched");
-        status.lines().filter(|line| line.contains("ctxt_switches")).collect()
+/// Returns once the thread `tid` sleeps in the kernel and stays there for a while. `false`: it has
+/// ended instead.
+///
+/// A thread sleeps for moments in other places too (a lock, a page fault), so it has to be seen
+/// asleep in many looks in a row, in a wait, without having run between them.
+pub fn wait_until_blocked(tid: i32) -> bool {
+    let mut asleep = 0;
+    let mut before = None;
+    while asleep < 20 {
+        thread::sleep(Duration::from_millis(1));
+        let (Some(state), Some(switches)) = (state(tid), switches(tid)) else { return false };
+        let switches = Some(switches);
+        asleep = if state == 'S' && switches == before { asleep + 1 } else { 0 };
+        before = switches;
     }
+    true
+}
+
+/// The state letter of proc_pid_stat(5).
+fn state(tid: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
+    let after_name = stat.rsplit(") ").next().expect("the name ends with a parenthesis");
+    Some(after_name.chars().next().expect("the state follows the name"))
+}
+
+/// How often the thread was switched out, of its own accord or not.
+fn switches(tid: i32) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/status")).ok()?;
+    Some(status.lines().filter(|line| line.contains("ctxt_switches")).collect())
 }

@@ -1,7 +1,7 @@
 //! Sockets for tests: addresses, an echo service, and a whole conversation with it.
 
 use super::watchdog;
-use std::io;
+use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -144,6 +144,19 @@ impl Conversation {
                 }
             }
             Ok(())
+        }
+    }
+}
+
+/// Reads what is there; `true` at the end of file.
+pub fn drain(peer: &mut impl Read, into: &mut Vec<u8>) -> bool {
+    let mut buf = vec![0; 1 << 16];
+    loop {
+        match peer.read(&mut buf) {
+            Ok(0) => return true,
+            Ok(read) => into.extend_from_slice(&buf[..read]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            Err(error) => panic!("{error}"),
         }
     }
 }

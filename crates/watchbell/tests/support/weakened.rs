@@ -1,9 +1,9 @@
 //! loom's atomics under the names that the doorbell's files take from their parent, with one
 //! operation of the shipped source weakened at a time.
 //!
-//! An operation is named by the place in the source that makes it. A [`Mutant`] says which place, and
-//! what is left out there; everything else is done as it is written. So a model that runs on a mutant
-//! runs the file that ships, but for one word of it.
+//! An operation is named by the place in the source that makes it. A [`Mutant`] says which place,
+//! and what is left out there; everything else is done as it is written. So a model that runs on a
+//! mutant runs the file that ships, but for one word of it.
 #![allow(dead_code, unreachable_pub, reason = "the shipped files use a part of it")]
 
 pub use loom::cell::UnsafeCell;

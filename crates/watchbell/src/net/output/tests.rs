@@ -28,6 +28,8 @@ fn offered(output: &Output) -> Vec<u8> {
     output.slices().iter().flat_map(|slice| slice.iter().copied()).collect()
 }
 
+const FILLER: Token = Token(7);
+
 fn model(marks: Marks, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut output = Output::new(marks);
     let (mut queued, mut holds, mut next) = (Vec::new(), false, 0_u8);
@@ -41,6 +43,10 @@ fn model(marks: Marks, steps: Vec<Step>) -> Result<(), TestCaseError> {
                     prop_assert_eq!(full, QueueFull { queued: queued.len(), refused: length });
                 } else {
                     output.push(&bytes);
+                    let held = queued.len() + length >= marks.high;
+                    prop_assert_eq!(output.holds(FILLER), held && !holds);
+                    prop_assert!(!output.holds(FILLER), "a filler is held once");
+                    holds |= held;
                     queued.extend_from_slice(&bytes);
                     next = next.wrapping_add(length as u8);
                 }
@@ -49,12 +55,12 @@ fn model(marks: Marks, steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let taken = queued.len() * share / 1000;
                 output.consume(taken);
                 queued.drain(..taken);
+                let released = holds && queued.len() <= marks.low;
+                prop_assert_eq!(output.releases(), if released { vec![FILLER] } else { vec![] });
+                prop_assert!(output.releases().is_empty(), "a filler is released once");
+                holds &= !released;
             }
         }
-        let held = if holds { queued.len() > marks.low } else { queued.len() >= marks.high };
-        prop_assert_eq!(output.cross_mark(), (held != holds).then_some(held));
-        prop_assert_eq!(output.cross_mark(), None, "a crossing is told once");
-        holds = held;
         prop_assert_eq!(output.is_above_high_water(), holds);
         prop_assert_eq!(output.len(), queued.len());
         prop_assert_eq!(output.is_empty(), queued.is_empty());
@@ -99,4 +105,12 @@ fn e08_the_end_is_due_once_the_queue_is_empty_and_told_once() {
     output.set_finished();
     output.finish();
     assert!(output.is_finished() && !output.has_end_due());
+}
+
+#[test]
+fn e09_a_queue_shows_how_much_it_holds_and_not_what() {
+    let mut output = Output::default();
+    output.push(b"secret");
+    let shown = format!("{output:?}");
+    assert!(shown.contains("len: 6") && !shown.contains("115"), "{shown}");
 }

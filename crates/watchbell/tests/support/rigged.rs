@@ -1,0 +1,198 @@
+//! A kernel that asks the test before it accepts and after it has waited.
+#![allow(unreachable_pub)]
+
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use watchbell::kernel::{
+    Address, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received, Shutdown,
+    Sockets,
+};
+
+/// `K`, with a hook that can act, fail, panic or keep the calling thread, at three points: before
+/// [`Call::Accept`] and [`Call::EpollCreate`], and after a [`Call::EpollWait`] that brought events.
+#[derive(Clone)]
+pub struct Rigged<K> {
+    inner: K,
+    hook: Arc<dyn Fn(Call) -> io::Result<()> + Send + Sync>,
+}
+
+impl<K: Sockets> Rigged<K> {
+    pub fn new(
+        inner: K,
+        hook: impl Fn(Call) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Rigged<K> {
+        Rigged { inner, hook: Arc::new(hook) }
+    }
+}
+
+impl<K> fmt::Debug for Rigged<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rigged")
+    }
+}
+
+impl<K: Kernel> Kernel for Rigged<K> {
+    type Fd = K::Fd;
+    type Borrowed<'fd> = K::Borrowed<'fd>;
+
+    fn epoll_create(&self) -> io::Result<Self::Fd> {
+        (self.hook)(Call::EpollCreate)?;
+        self.inner.epoll_create()
+    }
+
+    fn epoll_wait(
+        &self,
+        epoll: Self::Borrowed<'_>,
+        events: &mut EventBuffer,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        self.inner.epoll_wait(epoll, events, timeout)?;
+        if events.is_empty() { Ok(()) } else { (self.hook)(Call::EpollWait) }
+    }
+
+    fn borrow(fd: &Self::Fd) -> Self::Borrowed<'_> {
+        K::borrow(fd)
+    }
+
+    fn number(fd: Self::Borrowed<'_>) -> i32 {
+        K::number(fd)
+    }
+
+    fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<Self::Fd> {
+        self.inner.eventfd(initval, flags)
+    }
+
+    fn eventfd_mode(&self, fd: Self::Borrowed<'_>) -> io::Result<EventfdMode> {
+        self.inner.eventfd_mode(fd)
+    }
+
+    fn read(&self, fd: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(fd, buf)
+    }
+
+    fn write(&self, fd: Self::Borrowed<'_>, buf: &[u8]) -> io::Result<usize> {
+        self.inner.write(fd, buf)
+    }
+
+    fn is_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<bool> {
+        self.inner.is_nonblocking(fd)
+    }
+
+    fn set_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<()> {
+        self.inner.set_nonblocking(fd)
+    }
+
+    fn duplicate(&self, fd: Self::Borrowed<'_>) -> io::Result<Self::Fd> {
+        self.inner.duplicate(fd)
+    }
+
+    fn epoll_add(
+        &self,
+        epoll: Self::Borrowed<'_>,
+        target: Self::Borrowed<'_>,
+        flags: EventFlags,
+        data: u64,
+    ) -> io::Result<()> {
+        self.inner.epoll_add(epoll, target, flags, data)
+    }
+
+    fn epoll_modify(
+        &self,
+        epoll: Self::Borrowed<'_>,
+        target: Self::Borrowed<'_>,
+        flags: EventFlags,
+        data: u64,
+    ) -> io::Result<()> {
+        self.inner.epoll_modify(epoll, target, flags, data)
+    }
+
+    fn epoll_delete(
+        &self,
+        epoll: Self::Borrowed<'_>,
+        target: Self::Borrowed<'_>,
+    ) -> io::Result<()> {
+        self.inner.epoll_delete(epoll, target)
+    }
+
+    fn poll_readable(&self, fd: Self::Borrowed<'_>, timeout: Option<Duration>) -> io::Result<bool> {
+        self.inner.poll_readable(fd, timeout)
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn process_id(&self) -> u32 {
+        self.inner.process_id()
+    }
+}
+
+impl<K: Sockets> Sockets for Rigged<K> {
+    fn accept(&self, listener: Self::Borrowed<'_>) -> io::Result<(Self::Fd, Address)> {
+        (self.hook)(Call::Accept)?;
+        self.inner.accept(listener)
+    }
+
+    fn listen(&self, address: &Address, backlog: u32) -> io::Result<Self::Fd> {
+        self.inner.listen(address, backlog)
+    }
+
+    fn connect(&self, address: &Address) -> io::Result<(Self::Fd, bool)> {
+        self.inner.connect(address)
+    }
+
+    fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool> {
+        self.inner.report_left(socket, address)
+    }
+
+    fn recv(&self, socket: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received> {
+        self.inner.recv(socket, buf)
+    }
+
+    fn send(&self, socket: Self::Borrowed<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.inner.send(socket, bufs)
+    }
+
+    fn shutdown(&self, socket: Self::Borrowed<'_>, how: Shutdown) -> io::Result<()> {
+        self.inner.shutdown(socket, how)
+    }
+
+    fn take_error(&self, socket: Self::Borrowed<'_>) -> io::Result<Option<io::Error>> {
+        self.inner.take_error(socket)
+    }
+
+    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()> {
+        self.inner.set_nodelay(socket)
+    }
+
+    fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
+        self.inner.local_address(socket)
+    }
+
+    fn peer_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
+        self.inner.peer_address(socket)
+    }
+
+    fn bind_datagram(&self, address: &Address) -> io::Result<Self::Fd> {
+        self.inner.bind_datagram(address)
+    }
+
+    fn recv_from(
+        &self,
+        socket: Self::Borrowed<'_>,
+        buf: &mut [u8],
+    ) -> io::Result<(usize, Address)> {
+        self.inner.recv_from(socket, buf)
+    }
+
+    fn send_to(
+        &self,
+        socket: Self::Borrowed<'_>,
+        buf: &[u8],
+        address: &Address,
+    ) -> io::Result<usize> {
+        self.inner.send_to(socket, buf, address)
+    }
+}
