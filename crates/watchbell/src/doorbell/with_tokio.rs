@@ -2,8 +2,10 @@
 
 use super::{Armed, Queue};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 
 /// A [`Queue`] whose items are awaited.
@@ -30,7 +32,17 @@ use tokio::time::timeout;
 /// ```
 #[derive(Debug)]
 pub struct AsyncQueue<T> {
-    fd: AsyncFd<Queue<T>>,
+    fd: AsyncFd<Watched<T>>,
+}
+
+/// tokio asks for the bare number of what it watches, which a queue does not give to everybody.
+#[derive(Debug)]
+struct Watched<T>(Queue<T>);
+
+impl<T> AsRawFd for Watched<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
 }
 
 impl<T> Queue<T> {
@@ -44,14 +56,18 @@ impl<T> Queue<T> {
     ///
     /// Outside of a tokio runtime that has its I/O driver enabled.
     pub fn into_async(self) -> io::Result<AsyncQueue<T>> {
-        Ok(AsyncQueue { fd: AsyncFd::with_interest(self, Interest::READABLE)? })
+        // Its successor is unsafe to call, and asks for what holds here: the queue owns the bell, and
+        // keeps it open and the same for as long as it lives.
+        #[allow(deprecated)]
+        Ok(AsyncQueue { fd: AsyncFd::with_interest(Watched(self), Interest::READABLE)? })
     }
 }
 
 impl<T> AsyncQueue<T> {
     /// The next item; `None` once the queue is closed and empty.
     ///
-    /// It may be cancelled: an item is taken only when it is returned.
+    /// It may be cancelled: an item is taken only when it is returned. A task that finds the queue
+    /// never empty yields to others as often as tokio's budget says.
     ///
     /// # Errors
     ///
@@ -62,15 +78,18 @@ impl<T> AsyncQueue<T> {
     /// If the runtime has no timer enabled and a producer is preempted in the middle of a push, for
     /// which this sleeps briefly. `enable_all` enables it.
     pub async fn next(&mut self) -> io::Result<Option<T>> {
+        // Before an item is taken, so that one who is cancelled here has none in hand.
+        consume_budget().await;
         loop {
-            let queue = self.fd.get_mut();
+            let queue = &mut self.fd.get_mut().0;
             if let Some(item) = queue.pop() {
                 return Ok(Some(item));
             }
             match queue.arm() {
                 Armed::Item => {}
                 Armed::Closed => return Ok(None),
-                // The guard clears the readiness that it has seen; a ring in between is seen anew.
+                // Cleared before the next look. The guard clears only the readiness that it has
+                // seen: a ring that comes in between makes another.
                 Armed::Sleep => self.fd.readable().await?.clear_ready(),
                 Armed::SleepBriefly => {
                     if let Ok(ready) = timeout(Armed::BRIEFLY, self.fd.readable()).await {
@@ -81,8 +100,13 @@ impl<T> AsyncQueue<T> {
         }
     }
 
+    /// The queue, to close it or to ask for its ledger.
+    pub fn get_ref(&self) -> &Queue<T> {
+        &self.fd.get_ref().0
+    }
+
     /// Takes the queue out of the runtime.
     pub fn into_queue(self) -> Queue<T> {
-        self.fd.into_inner()
+        self.fd.into_inner().0
     }
 }
