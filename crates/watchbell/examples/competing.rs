@@ -1,17 +1,16 @@
 //! Competing consumers: workers that claim one unit each of a semaphore in front of a queue.
 //!
 //! It is unfair: whoever reads first has the unit. The workers wait exclusively, so one arrival
-//! wakes one of them, whatever it brings: who leaves with units left rings on for the next.
+//! wakes one of them, whatever it brings; who leaves with units left rings on, lest they lie there.
 #![allow(clippy::print_stdout)]
 
-use std::collections::VecDeque;
-use std::io;
+use std::{collections::VecDeque, io};
 use watchbell::epoll::{Epoll, Events, ExclusiveInterest, OnBlocking, Trigger};
 use watchbell::eventfd::Semaphore;
 use watchbell::sync::{Mutex, PoisonError, thread};
 
 const WORKERS: usize = 4;
-const BUDGET: usize = 16; // jobs a wake
+const JOBS: u64 = 1000;
 
 struct Queue {
     entries: Mutex<VecDeque<Option<u64>>>, // the jobs, then one `None` a worker
@@ -28,38 +27,34 @@ impl Queue {
 }
 
 fn work(queue: &Queue) -> io::Result<(usize, u64)> {
-    let (epoll, mut events) = (Epoll::new()?, Events::with_capacity(1));
-    let edge = Trigger::Edge(OnBlocking::Refuse);
+    let (epoll, edge) = (Epoll::new()?, Trigger::Edge(OnBlocking::Refuse));
     let _registered = epoll.exclusive(&queue.units, ExclusiveInterest::Readable, edge)?;
-    let (mut done, mut sum, mut at_end) = (0, 0, false);
-    while !at_end {
+    let (mut events, mut done, mut sum) = (Events::with_capacity(1), 0, 0);
+    loop {
+        while let Some(entry) = queue.claim()? {
+            let Some(job) = entry else {
+                queue.units.post(0)?; // adds none, and wakes whoever is next
+                return Ok((done, sum));
+            };
+            (done, sum) = (done + 1, sum + job);
+        }
         epoll.wait(&mut events, None)?;
-        let mut budget = BUDGET;
-        while budget > 0
-            && !at_end
-            && let Some(entry) = queue.claim()?
-        {
-            (budget, at_end) = (budget - 1, entry.is_none());
-            (done, sum) = (done + usize::from(entry.is_some()), sum + entry.unwrap_or(0));
-        }
-        if budget == 0 || at_end {
-            queue.units.post(0)?; // adds none, and wakes whoever is next
-        }
     }
-    Ok((done, sum))
 }
 
 fn main() -> io::Result<()> {
-    let entries: VecDeque<_> = (1..=1000).map(Some).chain([None; WORKERS]).collect();
-    let units = entries.len() as u64;
+    let entries = (1..=JOBS).map(Some).chain([None; WORKERS]).collect();
     let queue = Queue { entries: Mutex::new(entries), units: Semaphore::new(0)? };
-    let workers = thread::scope(|scope| {
+    let (mut jobs, mut total) = (0, 0);
+    thread::scope(|scope| {
         let workers = [(); WORKERS].map(|()| scope.spawn(|| work(&queue)));
-        queue.units.post(units)?;
-        workers.into_iter().map(|it| it.join().expect("no panic")).collect::<io::Result<Vec<_>>>()
-    })?;
-    workers.iter().enumerate().for_each(|(n, (done, _))| println!("worker {n}: {done} jobs"));
-    let (jobs, sum) = workers.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    println!("total: {jobs} jobs, sum {sum}");
-    Ok(())
+        queue.units.post(JOBS + WORKERS as u64)?;
+        for (index, worker) in workers.into_iter().enumerate() {
+            let (done, sum) = worker.join().expect("a worker does not panic")?;
+            println!("worker {index}: {done} jobs");
+            (jobs, total) = (jobs + done, total + sum);
+        }
+        println!("total: {jobs} jobs, sum {total}");
+        Ok(())
+    })
 }

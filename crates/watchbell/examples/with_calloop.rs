@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     drop(bell); // the queue ends with its last producer
 
-    let mut events: EventLoop<State> = EventLoop::try_new()?;
+    let mut events: EventLoop<'_, State> = EventLoop::try_new()?;
     events.handle().insert_source(queue.into_source(256), |item, (), state| match item {
         Some(n) => (state.items, state.sum) = (state.items + 1, state.sum + n),
         None => state.signal.stop(),

@@ -25,7 +25,7 @@ use std::os::fd::OwnedFd;
 /// use watchbell::doorbell::doorbell;
 ///
 /// let (bell, queue) = doorbell::<u32>(8)?;
-/// let mut events: EventLoop<(u32, bool)> = EventLoop::try_new()?;
+/// let mut events: EventLoop<'_, (u32, bool)> = EventLoop::try_new()?;
 /// events.handle().insert_source(queue.into_source(64), |item, (), (sum, ended)| match item {
 ///     Some(n) => *sum += n,
 ///     None => *ended = true,

@@ -16,11 +16,11 @@ pub fn built(example: &str) -> PathBuf {
     path
 }
 
-/// As [`built`], for one that has to be built with a feature of its name. What lies there may be
-/// older than its source, since the plain test command leaves it alone.
-pub fn built_with(feature: &str) -> PathBuf {
-    let (profile, example) = (profile(), format!("with_{feature}"));
-    build(&profile, &["--example", &example, "--features", feature]);
+/// As [`built`], for one that needs one of `features`. What lies there may be older than its source,
+/// since the plain test command leaves it alone.
+pub fn built_with(features: &str, example: &str) -> PathBuf {
+    let profile = profile();
+    build(&profile, &["--example", example, "--features", features]);
     profile.join("examples").join(example)
 }
 
@@ -33,9 +33,8 @@ fn build(profile: &Path, what: &[&str]) {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME")]).args(what);
     cargo.arg("--target-dir").arg(profile.parent().expect("target/PROFILE is in target"));
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
+    // The test's own profile, so that the library is not built once more.
+    cargo.args(["--profile", if profile.ends_with("release") { "release" } else { "test" }]);
     assert!(cargo.status().unwrap().success(), "{what:?} does not build");
 }
 
