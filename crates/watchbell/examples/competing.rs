@@ -1,7 +1,6 @@
 //! Competing consumers: workers that claim one unit each of a semaphore in front of a queue.
 //!
-//! It is unfair: whoever reads first has the unit. The workers wait exclusively, so one arrival
-//! wakes one of them, whatever it brings; who leaves with units left rings on, lest they lie there.
+//! It is unfair. One arrival wakes one of them, so whoever leaves with units left rings on.
 #![allow(clippy::print_stdout)]
 
 use std::{collections::VecDeque, io};

@@ -45,10 +45,10 @@
 //! # In other loops
 //!
 //! A [`Queue`] is a source of this library's [`EventLoop`](crate::event_loop::EventLoop). It also
-//! stands alone, in whatever watches its descriptor edge-triggered. Features that are off by default
-//! do that for three loops: under `mio` it is an `event::Source`, under `tokio` `into_async` makes an
-//! `AsyncQueue` of it, whose `next` is awaited, and under `calloop` `into_source` makes a
-//! `QueueSource` of it.
+//! stands alone, in whatever watches its descriptor edge-triggered. Features that are off by
+//! default do that for three loops: under `mio` it is an `event::Source`, under `tokio`
+//! `into_async` makes an `AsyncQueue` of it, whose `next` is awaited, and under `calloop`
+//! `into_source` makes a `QueueSource` of it.
 //!
 //! The bell relies on Linux making a new edge of every write to an eventfd, read or not (a
 //! conformance test guards it). Nothing else in this library does.

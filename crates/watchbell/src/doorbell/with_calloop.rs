@@ -9,16 +9,16 @@ use calloop::{
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// A [`Queue`] as an event source. Its events are the items, and a `None` at the end: then the queue
-/// is closed and empty, and the source removes itself.
+/// A [`Queue`] as an event source. Its events are the items, and a `None` at the end: then the
+/// queue is closed and empty, and the source removes itself.
 ///
 /// It is made by [`Queue::into_source`]. It arms the queue before each of calloop's waits; while
 /// calloop is awake no push rings. So the loop has to be run by its own `dispatch` or `run`: one
 /// whose descriptor is watched from yet another loop is not woken between two dispatches.
 ///
-/// A producer that is preempted in the middle of a push cannot be waited for briefly, since a source
-/// has no say in how long calloop waits. Until the item is there the loop goes on, and yields the
-/// processor in each turn.
+/// A producer that is preempted in the middle of a push cannot be waited for briefly, since a
+/// source has no say in how long calloop waits. Until the item is there the loop goes on, and
+/// yields the processor in each turn.
 ///
 /// ```
 /// use calloop::EventLoop;
@@ -51,8 +51,7 @@ pub struct QueueSource<T> {
 }
 
 impl<T> Queue<T> {
-    /// Makes a source of it that gives up to `budget` items in each of calloop's turns, and at least
-    /// one.
+    /// Makes a source of it that gives up to `budget` items an event, and at least one.
     pub fn into_source(self, budget: usize) -> QueueSource<T> {
         QueueSource { queue: self, budget: budget.max(1), bell: None, token: None }
     }
@@ -64,7 +63,7 @@ impl<T> QueueSource<T> {
         &self.queue
     }
 
-    /// Takes the queue out of the source, which calloop gives back by `Dispatcher::into_source_inner`.
+    /// Takes the queue out of the source, which `calloop::Dispatcher::into_source_inner` gives back.
     pub fn into_queue(self) -> Queue<T> {
         self.queue
     }

@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// Registers the bell. mio watches edge-triggered, as it has to be.
 ///
-/// Arm the queue before each `poll`, and poll only as long as it says: mio's event is a hint to look,
-/// and may be missed as long as the look before the next `poll` is not. Deregister the queue before it
-/// is dropped: its doorbells keep the descriptor open, and with it mio's registration.
+/// Arm the queue before each `poll`, and poll only as long as it says: mio's event is a hint to
+/// look, and the look before the next `poll` is what counts. Deregister the queue before it is
+/// dropped: its doorbells keep the descriptor open, and with it mio's registration.
 /// `examples/with_mio.rs` is the whole pattern.
 ///
 /// ```

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 /// A [`Queue`] whose items are awaited.
 ///
-/// The producers are [`Doorbell`](super::Doorbell)s as ever, in threads of the runtime or outside of
-/// it. It is made by [`Queue::into_async`].
+/// The producers are [`Doorbell`](super::Doorbell)s as ever, in threads of the runtime or outside
+/// of it. It is made by [`Queue::into_async`].
 ///
 /// ```
 /// use watchbell::doorbell::doorbell;
@@ -56,8 +56,8 @@ impl<T> Queue<T> {
     ///
     /// Outside of a tokio runtime that has its I/O driver enabled.
     pub fn into_async(self) -> io::Result<AsyncQueue<T>> {
-        // Its successor is unsafe to call, and asks for what holds here: the queue owns the bell, and
-        // keeps it open and the same for as long as it lives.
+        // Its successor cannot be called from safe code, and asks for what holds here: the queue
+        // owns the bell, and keeps it open and the same for as long as it lives.
         #[allow(deprecated)]
         Ok(AsyncQueue { fd: AsyncFd::with_interest(Watched(self), Interest::READABLE)? })
     }

@@ -16,8 +16,8 @@ pub fn built(example: &str) -> PathBuf {
     path
 }
 
-/// As [`built`], for one that needs one of `features`. What lies there may be older than its source,
-/// since the plain test command leaves it alone.
+/// As [`built`], for one that needs one of `features`. What lies there may be older than its
+/// source, since the plain test command leaves it alone.
 pub fn built_with(features: &str, example: &str) -> PathBuf {
     let profile = profile();
     build(&profile, &["--example", example, "--features", features]);
