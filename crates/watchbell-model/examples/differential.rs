@@ -4,8 +4,8 @@
 //! cargo run --release -p watchbell-model --example differential -- --sequences 1000000 --seed 1
 //! ```
 //!
-//! The last line tells what was compared. At a mismatch a small program that shows it comes before, and
-//! the exit code is 1.
+//! The last line tells what was compared. At a mismatch a small program that shows it comes before,
+//! and the exit code is 1.
 
 #[path = "../tests/compare/mod.rs"]
 mod compare;

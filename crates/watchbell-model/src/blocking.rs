@@ -1,8 +1,9 @@
 //! Calls that may block.
 //!
-//! The machine has no threads of its own. A call that may block is a *step*: it is done, or it says on
-//! what it blocks, and then the caller has it go on when the machine has named its task among the
-//! woken. Being woken promises nothing: the call tests its condition again, and may block again.
+//! The machine has no threads of its own. A call that may block is a *step*: it is done, or it says
+//! on what it blocks, and then the caller has it go on when the machine has named its task among
+//! the woken. Being woken promises nothing: the call tests its condition again, and may block
+//! again.
 //!
 //! ```text
 //!   read(..) ──► Done(result)
@@ -10,9 +11,9 @@
 //!                                                                        └─────────► Blocked(on)
 //! ```
 //!
-//! A blocked call holds its open file: closing the number does not disturb it (E071, S222). Whether it
-//! may block at all was decided when it began (E073); only pipes look at `O_NONBLOCK` again when they
-//! are woken.
+//! A blocked call holds its open file: closing the number does not disturb it (E071, S222). Whether
+//! it may block at all was decided when it began (E073); only pipes look at `O_NONBLOCK` again when
+//! they are woken.
 
 use crate::arena::Id;
 use crate::call::Call;
@@ -143,8 +144,8 @@ impl Kernel {
         }
     }
 
-    /// Has the call of `task` go on: it was woken, it was halfway, or its deadline has passed. One that
-    /// still sleeps goes on sleeping.
+    /// Has the call of `task` go on: it was woken, it was halfway, or its deadline has passed. One
+    /// that still sleeps goes on sleeping.
     ///
     /// # Panics
     ///
@@ -226,8 +227,8 @@ impl Kernel {
     }
 
     /// A signal interrupts the call in which `task` is blocked: it looks once more, and fails with
-    /// `EINTR` if there is still nothing (E069, E070). Whether it is made again (`SA_RESTART`) is for
-    /// the caller to decide; waits of epoll and poll never are (C102, E101).
+    /// `EINTR` if there is still nothing (E069, E070). Whether it is made again (`SA_RESTART`) is
+    /// for the caller to decide; waits of epoll and poll never are (C102, E101).
     ///
     /// # Panics
     ///

@@ -39,8 +39,8 @@ impl Call {
         }
     }
 
-    /// Whether it stays on its queues from the time it first blocks until it returns. Others leave a
-    /// queue by being woken, and enter it anew.
+    /// Whether it stays on its queues from the time it first blocks until it returns. Others leave
+    /// a queue by being woken, and enter it anew.
     pub(crate) fn polls(&self) -> bool {
         matches!(self, Call::Poll { .. } | Call::Select { .. })
     }
@@ -56,7 +56,8 @@ impl Call {
         }
     }
 
-    /// What it returns where a signal interrupts it: what it has done so far, if anything (E069, E070).
+    /// What it returns where a signal interrupts it: what it has done so far, if anything (E069,
+    /// E070).
     pub(crate) fn interrupted(&self) -> Result<Reply, Errno> {
         match self {
             Call::Write { written, .. } if *written > 0 => Ok(Reply::Count(*written)),
@@ -168,7 +169,8 @@ impl Kernel {
         }
     }
 
-    /// A reader or writer of a pipe that has slept passes the wakeup on, if there is something left.
+    /// A reader or writer of a pipe that has slept passes the wakeup on, if there is something
+    /// left.
     pub(crate) fn pass_on(&mut self, call: &Call) {
         let (Call::Read { file, .. } | Call::Write { file, .. }) = call else { return };
         let pipe = match self.files[*file].object {

@@ -6,9 +6,9 @@ use crate::wait_queue::Wake;
 
 /// Handed to each operation of an object: there it leaves the wakeups that it owes.
 ///
-/// An object changes its own state and nothing else. Whom the change concerns is on a wait queue, and
-/// the machine walks that queue after the change: in the same step at the strict level, in a later
-/// one at the permissive level.
+/// An object changes its own state and nothing else. Whom the change concerns is on a wait queue,
+/// and the machine walks that queue after the change: in the same step at the strict level, in a
+/// later one at the permissive level.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Effects {
     pub(crate) wakes: Vec<Wake>,
@@ -26,7 +26,8 @@ impl Effects {
     pub(crate) fn keeps(&mut self, rule: Rule) -> bool {
         self.rules.keeps(rule)
     }
-    /// How many bytes a transfer of `count` moves: fewer, where the oracle wants it so, but never none.
+    /// How many bytes a transfer of `count` moves: fewer, where the oracle wants it so, but never
+    /// none.
     pub(crate) fn shorten(&mut self, question: Question, count: usize) -> usize {
         count - self.oracle.choose(question, count)
     }

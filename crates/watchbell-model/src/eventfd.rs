@@ -57,13 +57,14 @@ impl Eventfd {
     /// Adds the eight bytes written.
     ///
     /// A successful write signals `IN`: also one of zero, which makes nothing readable (E040, E098,
-    /// Y011), and also one to a counter that is readable already. That is why **an edge repeats**: an
-    /// edge-triggered registration is told of every write, not of every change (S122).
+    /// Y011), and also one to a counter that is readable already. That is why **an edge repeats**:
+    /// an edge-triggered registration is told of every write, not of every change (S122).
     ///
     /// # Errors
     ///
-    /// `EINVAL` for any length but eight (E035, E036) and for `u64::MAX`, even where a blocking writer
-    /// would sleep (E037). `EAGAIN` where the sum would pass [`MAX_COUNT`] (E039); nothing is added.
+    /// `EINVAL` for any length but eight (E035, E036) and for `u64::MAX`, even where a blocking
+    /// writer would sleep (E037). `EAGAIN` where the sum would pass [`MAX_COUNT`] (E039); nothing
+    /// is added.
     pub(crate) fn write(&mut self, bytes: &[u8], fx: &mut Effects) -> Result<usize, Errno> {
         let value = <[u8; 8]>::try_from(bytes).map_err(|_| Errno::EINVAL)?;
         let value = u64::from_ne_bytes(value);

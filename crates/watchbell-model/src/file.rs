@@ -1,15 +1,16 @@
 //! Open files: what descriptors refer to.
 //!
-//! A descriptor is a number in a process's table; several numbers, in several processes, may refer to
-//! one *open file*, which open(2) calls an open file description. The distinction decides most questions
-//! about lifetime:
+//! A descriptor is a number in a process's table; several numbers, in several processes, may refer
+//! to one *open file*, which open(2) calls an open file description. The distinction decides most
+//! questions about lifetime:
 //!
-//! - `O_NONBLOCK` belongs to the open file, so that a duplicate shares it (E024, E077); `FD_CLOEXEC`
-//!   belongs to the number;
-//! - an epoll registration names a number *and* an open file. It ends with the open file: as long as
-//!   any duplicate is open the registration reports, even where its own number is closed and can no
-//!   longer be used to remove it (S211);
-//! - a call that is blocked holds the open file, so that closing the number does not disturb it (E071).
+//! - `O_NONBLOCK` belongs to the open file, so that a duplicate shares it (E024, E077);
+//!   `FD_CLOEXEC` belongs to the number;
+//! - an epoll registration names a number *and* an open file. It ends with the open file: as long
+//!   as any duplicate is open the registration reports, even where its own number is closed and can
+//!   no longer be used to remove it (S211);
+//! - a call that is blocked holds the open file, so that closing the number does not disturb it
+//!   (E071).
 
 use crate::arena::Id;
 use crate::epoll::{Epoll, Registration};

@@ -22,11 +22,11 @@ use std::collections::BTreeMap;
 /// `EFD_SEMAPHORE`
 pub const EFD_SEMAPHORE: u32 = 1;
 
-/// A system with its processes, open files and blocked calls. Copy it, and there are two; they are equal
-/// until they were used differently.
+/// A system with its processes, open files and blocked calls. Copy it, and there are two; they are
+/// equal until they were used differently.
 ///
-/// A system call is a method. The caller says who makes the call ([`Task`]), and gets the result, or,
-/// of a call that may block, a [`Step`].
+/// A system call is a method. The caller says who makes the call ([`Task`]), and gets the result,
+/// or, of a call that may block, a [`Step`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
     pub(crate) processes: BTreeMap<u32, Process>,
@@ -308,8 +308,8 @@ impl Kernel {
         if nonblocking && !self.fx.keeps(NonblockMeansNothingToEpoll) { Wait::Not } else { wait }
     }
 
-    /// What proc_pid_fdinfo(5) shows of an eventfd, its count and its mode (E004, E010), and of an epoll
-    /// instance, a line a registration (C007, C052).
+    /// What proc_pid_fdinfo(5) shows of an eventfd, its count and its mode (E004, E010), and of an
+    /// epoll instance, a line a registration (C007, C052).
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Linux [eventfd(2)] and [epoll(7)] as an executable specification: one pure state machine.
 //!
-//! No locks, no clock, no threads: a system call is a method of [`Kernel`], time is an argument, and a
-//! call that would block says so and is resumed by its caller. The machine is compared with the running
-//! kernel by random sequences of calls, every result exactly; see the tests.
+//! No locks, no clock, no threads: a system call is a method of [`Kernel`], time is an argument,
+//! and a call that would block says so and is resumed by its caller. The machine is compared with
+//! the running kernel by random sequences of calls, every result exactly; see the tests.
 //!
 //! ```
 //! use watchbell_model::{Event, Kernel, Mask, Op, Reply, Step, Task, Wait};
@@ -29,8 +29,10 @@
 //! Each file is about one thing, and says at its head what that is. In this order they make a text:
 //! [`eventfd`], [`wait_queue`], [`epoll::ready_list`], [`epoll::wait`], [`epoll::interest`],
 //! [`epoll::nested`]; then the other objects ([`pipe`], [`stream`], [`listener`], [`timer`]), what
-//! descriptors are ([`file`](mod@file), [`process`]), and how calls block ([`blocking`]). [`rules`] lists every rule
-//! by name. [`Threaded`] puts the machine behind a lock, for real threads that really block. Ids such as S122 are cases that were observed on Linux 6.18; the tests carry the same ids.
+//! descriptors are ([`file`](mod@file), [`process`]), and how calls block ([`blocking`]). [`rules`]
+//! lists every rule by name. [`Threaded`] puts the machine behind a lock, for real threads that
+//! really block. Ids such as S122 are cases that were observed on Linux 6.18; the tests carry the
+//! same ids.
 //!
 //! [eventfd(2)]: https://man7.org/linux/man-pages/man2/eventfd.2.html
 //! [epoll(7)]: https://man7.org/linux/man-pages/man7/epoll.7.html

@@ -1,8 +1,8 @@
 //! The decisions that Linux leaves open.
 //!
 //! Where the documents promise nothing, the machine asks a question. Each has a numbered list of
-//! answers, and answer 0 is what Linux does when nothing disturbs it: a read takes all that is there,
-//! no signal arrives, the ready list keeps its order.
+//! answers, and answer 0 is what Linux does when nothing disturbs it: a read takes all that is
+//! there, no signal arrives, the ready list keeps its order.
 //!
 //! An oracle is not a callback but a list of answers, given beforehand, and a list of the questions
 //! that were asked. A program that explores all behaviours runs once with an empty list, sees what
@@ -13,8 +13,9 @@ use std::collections::VecDeque;
 /// How much freedom the machine takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// Every system call is one step and every question has answer 0: what a program with one thread
-    /// sees. The sequential comparison with Linux runs at this level, and allows no difference.
+    /// Every system call is one step and every question has answer 0: what a program with one
+    /// thread sees. The sequential comparison with Linux runs at this level, and allows no
+    /// difference.
     #[default]
     Strict,
     /// The reorderings that several threads were seen to meet on Linux are possible too: a system
@@ -41,12 +42,13 @@ pub enum Question {
     /// Does a wait with time-out zero pass by an instance that another thread is scanning?
     /// 0: it does not.
     ///
-    /// For a moment the ready list is in the hands of the thread that scans, and two glances at "the
-    /// list" and "the list that the scan collects" can miss both.
+    /// For a moment the ready list is in the hands of the thread that scans, and two glances at
+    /// "the list" and "the list that the scan collects" can miss both.
     FalseEmpty,
     /// In what order do items come that were queued while another thread scanned? 0: as queued.
     ///
-    /// They wait beside the list until the scan is over, and then come before what the scan has put back.
+    /// They wait beside the list until the scan is over, and then come before what the scan has put
+    /// back.
     ReadyOrder,
 }
 

@@ -1,9 +1,9 @@
 //! The pipe: bytes from one end to the other, in slots of a page.
 //! ([pipe(7)](https://man7.org/linux/man-pages/man7/pipe.7.html))
 //!
-//! A pipe has 16 slots of one page each. That it counts slots and not bytes can be seen from outside:
-//! a pipe of 16 slots with one byte each is full (S139), and it has room again when a slot is empty,
-//! not when a byte was read.
+//! A pipe has 16 slots of one page each. That it counts slots and not bytes can be seen from
+//! outside: a pipe of 16 slots with one byte each is full (S139), and it has room again when a slot
+//! is empty, not when a byte was read.
 
 use crate::arena::Id;
 use crate::effects::Effects;
@@ -73,8 +73,8 @@ impl Pipe {
 
     /// Takes up to `room` bytes.
     ///
-    /// The writing end is signalled if the pipe was full and a slot has become empty: reading a part
-    /// of a slot, or of a pipe that had room, is no edge for the writer.
+    /// The writing end is signalled if the pipe was full and a slot has become empty: reading a
+    /// part of a slot, or of a pipe that had room, is no edge for the writer.
     ///
     /// # Errors
     ///
@@ -110,9 +110,10 @@ impl Pipe {
 
     /// Takes as many of the bytes as there is room for.
     ///
-    /// The reading end is signalled if the pipe was empty. Once somebody has looked at its readiness
-    /// it is signalled by **every** write as it returns, so that an edge repeats here as well (S131);
-    /// even by one that finds the pipe full and fails. One that goes to sleep has not returned.
+    /// The reading end is signalled if the pipe was empty. Once somebody has looked at its
+    /// readiness it is signalled by **every** write as it returns, so that an edge repeats here as
+    /// well (S131); even by one that finds the pipe full and fails. One that goes to sleep has not
+    /// returned.
     ///
     /// # Errors
     ///
@@ -151,8 +152,8 @@ impl Pipe {
         }
     }
 
-    /// When a write begins, the part beyond whole pages goes into the last slot if all of it fits there;
-    /// the rest takes slots of its own, a page each.
+    /// When a write begins, the part beyond whole pages goes into the last slot if all of it fits
+    /// there; the rest takes slots of its own, a page each.
     fn fill(&mut self, bytes: &[u8], begins: bool) -> usize {
         let mut rest = bytes;
         let odd = bytes.len() % PAGE;
@@ -172,8 +173,8 @@ impl Pipe {
         bytes.len() - rest.len()
     }
 
-    /// The reading end: readable with bytes in it, hung up with no writer. At the end of the file it
-    /// is hung up and *not* readable, and never `RDHUP` (S230).
+    /// The reading end: readable with bytes in it, hung up with no writer. At the end of the file
+    /// it is hung up and *not* readable, and never `RDHUP` (S230).
     pub(crate) fn readiness_to_read(&mut self) -> Mask {
         self.watched = true;
         READABLE.when(!self.slots.is_empty()) | Mask::HUP.when(self.writers == 0)
@@ -185,7 +186,8 @@ impl Pipe {
         WRITABLE.when(!self.is_full()) | Mask::ERR.when(self.readers == 0)
     }
 
-    /// A reader or writer that had slept has what it wanted, and passes its wakeup on if there is more.
+    /// A reader or writer that had slept has what it wanted, and passes its wakeup on if there is
+    /// more.
     pub(crate) fn pass_on(&self, reads: bool, fx: &mut Effects) {
         if reads && !self.slots.is_empty() {
             fx.wake(Wake::one(self.reading, READABLE));

@@ -74,13 +74,14 @@ impl Kernel {
         }
     }
 
-    /// `poll(2)`: the readiness of each line, of what was asked and of `ERR`, `HUP`; `NVAL` where the
-    /// number is not open (E090, E099). Replies [`Reply::Masks`]; blocks until one is not empty.
+    /// `poll(2)`: the readiness of each line, of what was asked and of `ERR`, `HUP`; `NVAL` where
+    /// the number is not open (E090, E099). Replies [`Reply::Masks`]; blocks until one is not
+    /// empty.
     ///
     /// Looking consumes nothing, on an epoll instance neither (C076).
     ///
-    /// A call that blocks waits for the open files that it found at first, but it looks the *numbers* up
-    /// again each time that it is woken: one that was closed meanwhile is `NVAL`.
+    /// A call that blocks waits for the open files that it found at first, but it looks the
+    /// *numbers* up again each time that it is woken: one that was closed meanwhile is `NVAL`.
     pub fn poll(&mut self, task: Task, lines: &[PollFd], wait: Wait) -> Step {
         let lines: Vec<(Fd, Mask)> =
             lines.iter().map(|line| (line.fd, line.events | Mask::UNASKED)).collect();

@@ -81,7 +81,8 @@ impl Kernel {
         Ok(process.entry(fd)?.file)
     }
 
-    /// Sets the lowest free number aside for what a call will make: accept(2) does so before it blocks.
+    /// Sets the lowest free number aside for what a call will make: accept(2) does so before it
+    /// blocks.
     pub(crate) fn reserve(&mut self, task: Task) -> Result<Fd, Errno> {
         let process = self.process(task);
         let place = process.lowest_free()?;
@@ -146,7 +147,8 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// `EBADF`, also for a number beyond the limit; `EBUSY` for one that a blocked accept has set aside.
+    /// `EBADF`, also for a number beyond the limit; `EBUSY` for one that a blocked accept has set
+    /// aside.
     pub fn dup2(&mut self, task: Task, fd: Fd, number: Fd) -> Result<Fd, Errno> {
         let file = self.file_of(task, fd)?;
         let place = usize::try_from(number).map_err(|_| Errno::EBADF)?;
@@ -177,8 +179,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `fcntl(F_GETFL)`: how it is open, and `O_NONBLOCK` and `O_APPEND`. Nothing of an eventfd's mode
-    /// (E001, E002).
+    /// `fcntl(F_GETFL)`: how it is open, and `O_NONBLOCK` and `O_APPEND`. Nothing of an eventfd's
+    /// mode (E001, E002).
     ///
     /// # Errors
     ///
@@ -193,8 +195,8 @@ impl Kernel {
         Ok(access | file.status)
     }
 
-    /// `fcntl(F_SETFL)`: sets `O_NONBLOCK` and `O_APPEND` of the open file, for all its numbers; other
-    /// flags are dropped silently (E022, E024).
+    /// `fcntl(F_SETFL)`: sets `O_NONBLOCK` and `O_APPEND` of the open file, for all its numbers;
+    /// other flags are dropped silently (E022, E024).
     ///
     /// # Errors
     ///
@@ -238,8 +240,8 @@ impl Kernel {
         self.process(task).limit = limit;
     }
 
-    /// `fork(2)`: a process with a copy of the table, whose numbers refer to the same open files (E077,
-    /// S214, S217). Returns its first thread.
+    /// `fork(2)`: a process with a copy of the table, whose numbers refer to the same open files
+    /// (E077, S214, S217). Returns its first thread.
     pub fn fork(&mut self, task: Task) -> Task {
         let mut copy = self.process(task).clone();
         copy.reserved.clear();
@@ -251,8 +253,8 @@ impl Kernel {
         Task { process, thread: 0 }
     }
 
-    /// `execve(2)`: closes the numbers that have `FD_CLOEXEC`. What they registered stays, as long as
-    /// another process has the open file (E079, S225).
+    /// `execve(2)`: closes the numbers that have `FD_CLOEXEC`. What they registered stays, as long
+    /// as another process has the open file (E079, S225).
     pub fn exec(&mut self, task: Task) {
         for place in 0..self.process(task).table.len() {
             let entry = self.process(task).table[place];
@@ -273,8 +275,8 @@ impl Kernel {
         }
     }
 
-    /// Passes a descriptor to another process, as `SCM_RIGHTS` does (unix(7)): a new number there for
-    /// the same open file (E078, S221).
+    /// Passes a descriptor to another process, as `SCM_RIGHTS` does (unix(7)): a new number there
+    /// for the same open file (E078, S221).
     ///
     /// # Errors
     ///

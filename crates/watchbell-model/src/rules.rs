@@ -1,12 +1,14 @@
 //! The rules of the specification, by name.
 //!
-//! Each rule is one sentence that holds of Linux, and names the cases that show it. In the code, the
-//! place that keeps a rule says so: `if fx.keeps(Rule::WriteSignalsIn) { .. }`. That serves three ends:
+//! Each rule is one sentence that holds of Linux, and names the cases that show it. In the code,
+//! the place that keeps a rule says so: `if fx.keeps(Rule::WriteSignalsIn) { .. }`. That serves
+//! three ends:
 //!
 //! - a reader who wonders about a rule finds the one place that keeps it by searching for its name;
 //! - the machine counts how often each rule was kept, so that a test can say what it has tried;
-//! - under the feature `mutants`, tests break one rule at a time ([`Rules::break_one`]) and see that the
-//!   comparison with Linux finds it. A rule that could be broken unnoticed would be a rule untested.
+//! - under the feature `mutants`, tests break one rule at a time ([`Rules::break_one`]) and see
+//!   that the comparison with Linux finds it. A rule that could be broken unnoticed would be a rule
+//!   untested.
 
 macro_rules! rules {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
@@ -59,7 +61,8 @@ rules! {
 
     // The wait queue: who is told, in which order.
 
-    /// A registration is told only of a key that has a bit of its mask, or of an empty one (S133, X021).
+    /// A registration is told only of a key that has a bit of its mask, or of an empty one (S133,
+    /// X021).
     KeyFilters,
     /// Plain registrations stand at the head, the newest first (Y011, C032).
     PlainNewestFirst,
@@ -112,7 +115,8 @@ rules! {
     EndsWithOpenFile,
     /// An exclusive registration is never modified (C043).
     ExclusiveNeverModified,
-    /// `EPOLLEXCLUSIVE` goes with few other bits, and not onto an epoll instance (C041, C042, C045).
+    /// `EPOLLEXCLUSIVE` goes with few other bits, and not onto an epoll instance (C041, C042,
+    /// C045).
     ExclusiveMaskIsNarrow,
     /// Instances that would watch each other in a circle are refused (C062).
     NoCircles,
@@ -133,7 +137,8 @@ rules! {
     NonblockMeansNothingToEpoll,
     /// The lowest free number is taken.
     LowestNumber,
-    /// Closing the epoll descriptor, or the watched one, under a blocked wait wakes nobody (S222, Y002).
+    /// Closing the epoll descriptor, or the watched one, under a blocked wait wakes nobody (S222,
+    /// Y002).
     CloseWakesNoWaiter,
 }
 

@@ -111,7 +111,8 @@ impl Kernel {
     }
 
     /// `connect(2)` to a name. The connection is there at once: the client can write before anybody
-    /// accepts. (A blocking connect to a full backlog is left out; it is refused as a non-blocking one.)
+    /// accepts. (A blocking connect to a full backlog is left out; it is refused as a non-blocking
+    /// one.)
     ///
     /// # Errors
     ///
@@ -148,8 +149,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `accept4(2)`: the oldest connection. The number that it will have is set aside before the call
-    /// blocks: others get the next. Replies [`Reply::Fd`](crate::Reply::Fd).
+    /// `accept4(2)`: the oldest connection. The number that it will have is set aside before the
+    /// call blocks: others get the next. Replies [`Reply::Fd`](crate::Reply::Fd).
     ///
     /// # Errors
     ///

@@ -1,12 +1,12 @@
 //! The pair of connected Unix stream sockets.
 //! ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html))
 //!
-//! Each write is kept as a message (a long one as several), and its memory is charged to the *sender*
-//! until the receiver has taken its last byte. So the sender's room depends on how the receiver reads,
-//! and three rules follow that a reader of `EPOLLOUT` should know:
+//! Each write is kept as a message (a long one as several), and its memory is charged to the
+//! *sender* until the receiver has taken its last byte. So the sender's room depends on how the
+//! receiver reads, and three rules follow that a reader of `EPOLLOUT` should know:
 //!
-//! - a receiver that takes a part of a message is no edge for the sender; one that takes the last byte
-//!   is (S133);
+//! - a receiver that takes a part of a message is no edge for the sender; one that takes the last
+//!   byte is (S133);
 //! - the sender is *writable* while less than a quarter of its send buffer is charged, but a write
 //!   succeeds while any of it is free;
 //! - small messages fill the buffer long before their bytes do.
@@ -144,13 +144,13 @@ impl Pair {
         Ok(taken)
     }
 
-    /// Sends the bytes, as many as there is room for. The peer is told of every message, also where it
-    /// had unread ones (S132).
+    /// Sends the bytes, as many as there is room for. The peer is told of every message, also where
+    /// it had unread ones (S132).
     ///
     /// # Errors
     ///
-    /// `EPIPE` where the writing half is shut, as it is once the peer is closed, or the peer's reading
-    /// half, as it may have been before it was connected; `EAGAIN` without room.
+    /// `EPIPE` where the writing half is shut, as it is once the peer is closed, or the peer's
+    /// reading half, as it may have been before it was connected; `EAGAIN` without room.
     pub(crate) fn write(
         &mut self,
         side: Side,
@@ -202,7 +202,8 @@ impl Pair {
     }
 
     /// Closes an end. The peer is shut both ways, and learns of a reset if bytes were not read
-    /// (S241), or if the connection was never accepted. Then the memory of what it had sent is free.
+    /// (S241), or if the connection was never accepted. Then the memory of what it had sent is
+    /// free.
     pub(crate) fn close(&mut self, side: Side, unaccepted: bool, fx: &mut Effects) {
         let (own, peer) = self.ends(side);
         own.open = false;

@@ -2,8 +2,8 @@
 
 /// The thread that makes a call: a number for its process, and one for itself.
 ///
-/// The machine starts with process 0; [`Kernel::fork`](crate::Kernel::fork) makes others. Threads need
-/// not be announced.
+/// The machine starts with process 0; [`Kernel::fork`](crate::Kernel::fork) makes others. Threads
+/// need not be announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Task {
     /// Whose descriptors it uses.

@@ -1,7 +1,7 @@
 //! The machine for real threads: calls that really block.
 //!
-//! One lock around the machine, one condition variable for those who wait. A thread makes its calls by
-//! a [`Caller`] of its own. All rules are the machine's; this layer only sleeps and wakes.
+//! One lock around the machine, one condition variable for those who wait. A thread makes its calls
+//! by a [`Caller`] of its own. All rules are the machine's; this layer only sleeps and wakes.
 
 use crate::blocking::{Reply, Step, Wait};
 use crate::errno::Errno;

@@ -1,10 +1,12 @@
 //! The timerfd: a clock that can be waited for.
 //! ([timerfd_create(2)](https://man7.org/linux/man-pages/man2/timerfd_create.2.html))
 //!
-//! Time is an input of the machine: [`Kernel::advance`](crate::Kernel::advance) says what time it is.
+//! Time is an input of the machine: [`Kernel::advance`](crate::Kernel::advance) says what time it
+//! is.
 //!
-//! A periodic timer signals **once**. Its later expirations are counted when it is read, and only the
-//! read sets it going again; so an edge-triggered watcher that does not read is never told again.
+//! A periodic timer signals **once**. Its later expirations are counted when it is read, and only
+//! the read sets it going again; so an edge-triggered watcher that does not read is never told
+//! again.
 
 use crate::arena::Id;
 use crate::effects::Effects;
@@ -40,7 +42,8 @@ impl Timer {
         Timer { due: None, interval: 0, ticks: 0, expired: false, queue }
     }
 
-    /// Sets or, with a value of 0, stops the timer, and forgets what was not read. Says what was left.
+    /// Sets or, with a value of 0, stops the timer, and forgets what was not read. Says what was
+    /// left.
     pub(crate) fn set(&mut self, spec: TimerSpec, now: u64) -> TimerSpec {
         let before = self.get(now);
         self.due = (spec.value > 0).then(|| now.saturating_add(spec.value));

@@ -2,7 +2,8 @@
 //!
 //! Every object has one (a pipe has one for each end, an epoll instance has two). On it stand the
 //! registrations of epoll instances that watch the object, threads in poll(2) or select(2), and
-//! threads that are blocked in a call on the object itself. A *wakeup* walks the queue from its head:
+//! threads that are blocked in a call on the object itself. A *wakeup* walks the queue from its
+//! head:
 //!
 //! ```text
 //!              head                                                       tail
@@ -16,20 +17,22 @@
 //!
 //! - **Plain registrations and pollers enter at the head**, so that the newest is told first (Y011,
 //!   C032). The walk passes all of them: nobody plain is ever left out (W190).
-//! - **Exclusive registrations enter at the tail**, so that the oldest is asked first (W191). The walk
-//!   **stops after the first exclusive entry that takes the wakeup**. A registration takes it if its
-//!   instance has a thread blocked in epoll_wait(2) at this moment; one without is told all the same,
-//!   but the walk goes on (W193, W198). So a wakeup rouses all plain waiters and one exclusive waiter
-//!   (W191, W192), always the oldest registration whose instance has somebody blocked (W196).
-//! - **Threads blocked on the object itself** enter where their object says: readers and writers of an
-//!   eventfd at the tail and not exclusively (each wakeup rouses them all, and they race: E065, E067),
-//!   those of a pipe at the tail and exclusively, those of a stream socket at the head.
-//! - **Threads blocked in epoll_wait(2)** stand on the queue of the epoll instance, exclusively *and at
-//!   the head*. One wakeup rouses one, and it is the one that came last (W181, W184).
+//! - **Exclusive registrations enter at the tail**, so that the oldest is asked first (W191). The
+//!   walk **stops after the first exclusive entry that takes the wakeup**. A registration takes it
+//!   if its instance has a thread blocked in epoll_wait(2) at this moment; one without is told all
+//!   the same, but the walk goes on (W193, W198). So a wakeup rouses all plain waiters and one
+//!   exclusive waiter (W191, W192), always the oldest registration whose instance has somebody
+//!   blocked (W196).
+//! - **Threads blocked on the object itself** enter where their object says: readers and writers of
+//!   an eventfd at the tail and not exclusively (each wakeup rouses them all, and they race: E065,
+//!   E067), those of a pipe at the tail and exclusively, those of a stream socket at the head.
+//! - **Threads blocked in epoll_wait(2)** stand on the queue of the epoll instance, exclusively
+//!   *and at the head*. One wakeup rouses one, and it is the one that came last (W181, W184).
 //!
-//! A wakeup carries a [key](Wake::key): the readiness that may have changed. A registration or poller
-//! that did not ask for any of it is passed by, and takes nothing. An empty key passes every filter.
-//! A blocked thread does not look at the key: it wakes, tests its own condition, and sleeps again.
+//! A wakeup carries a [key](Wake::key): the readiness that may have changed. A registration or
+//! poller that did not ask for any of it is passed by, and takes nothing. An empty key passes every
+//! filter. A blocked thread does not look at the key: it wakes, tests its own condition, and sleeps
+//! again.
 
 use crate::arena::Id;
 use crate::epoll::Registration;
@@ -128,8 +131,8 @@ impl WaitQueue {
         );
     }
 
-    /// The entries, for a walk: [`Kernel::walk`](crate::Kernel::walk) asks each and may strike those
-    /// that leave by being woken.
+    /// The entries, for a walk: [`Kernel::walk`](crate::Kernel::walk) asks each and may strike
+    /// those that leave by being woken.
     pub(crate) fn take(&mut self) -> Vec<Entry> {
         std::mem::take(&mut self.entries)
     }

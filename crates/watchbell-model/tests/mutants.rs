@@ -1,8 +1,8 @@
 //! Rules broken on purpose: the comparison with Linux finds each.
 //!
 //! For every rule the model is run with that one rule broken, on the same random sequences that
-//! `tests/differential.rs` and `tests/waiters.rs` run. A rule that could be broken without a mismatch
-//! within their number of sequences would be a rule that nothing tests.
+//! `tests/differential.rs` and `tests/waiters.rs` run. A rule that could be broken without a
+//! mismatch within their number of sequences would be a rule that nothing tests.
 
 mod compare;
 

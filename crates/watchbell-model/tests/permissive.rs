@@ -58,8 +58,8 @@ fn a_change_is_visible_before_its_wake() {
     assert_eq!(whole(&mut kernel, B, waited), told(&[]), "it was drained meanwhile");
 }
 
-/// What threads A and B do with an instance that watches three eventfds by level: A scans the first two
-/// of them, and is left between the two.
+/// What threads A and B do with an instance that watches three eventfds by level: A scans the first
+/// two of them, and is left between the two.
 fn scanned() -> (Kernel, Fd, Fd) {
     let mut kernel = Kernel::default();
     let epoll = kernel.epoll_create(A, 0).unwrap();

@@ -1,8 +1,8 @@
 //! The interest list. ([epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html))
 //!
-//! A registration names a descriptor number *and* the open file behind it at that moment (C032, S211).
-//! So one open file can be registered twice by two numbers, and a number that has come to mean another
-//! file is not registered (S210).
+//! A registration names a descriptor number *and* the open file behind it at that moment (C032,
+//! S211). So one open file can be registered twice by two numbers, and a number that has come to
+//! mean another file is not registered (S210).
 
 use crate::arena::Id;
 use crate::errno::Errno;
@@ -58,9 +58,9 @@ const EXCLUSIVE_ALLOWS: Mask = Mask(
 impl Kernel {
     /// `epoll_ctl(2)`: adds, modifies or deletes a registration.
     ///
-    /// Adding and modifying test the target's readiness at once, and queue the registration if it is
-    /// ready: so a target that was ready before is reported (S161), and a modification **re-arms** an
-    /// edge that was taken or a one-shot that has fired (S140, S151).
+    /// Adding and modifying test the target's readiness at once, and queue the registration if it
+    /// is ready: so a target that was ready before is reported (S161), and a modification
+    /// **re-arms** an edge that was taken or a one-shot that has fired (S140, S151).
     ///
     /// `EPOLLWAKEUP` is dropped, as Linux does without suspend (C051).
     ///
@@ -126,7 +126,8 @@ impl Kernel {
         Err(Errno::EINVAL)
     }
 
-    /// The mask as it is stored: `ERR` and `HUP` are always asked for (C034), `EPOLLWAKEUP` is dropped.
+    /// The mask as it is stored: `ERR` and `HUP` are always asked for (C034), `EPOLLWAKEUP` is
+    /// dropped.
     fn stored(&mut self, asked: Mask) -> Mask {
         let unasked = Mask::UNASKED.when(self.fx.keeps(Rule::UnaskedAreAdded));
         (asked | unasked) & !Mask::WAKEUP

@@ -1,9 +1,9 @@
 //! An epoll instance as a target: it can be polled, and watched by another instance.
 //!
 //! An instance is readable while a registration on its ready list is ready; it is never writable
-//! (C060). To find out, the list is scanned as by a wait, except that the scan stops at the first that
-//! is ready and leaves it where it is: **looking consumes no edge** (C073, C076). Registrations that
-//! turn out not to be ready are dropped on the way.
+//! (C060). To find out, the list is scanned as by a wait, except that the scan stops at the first
+//! that is ready and leaves it where it is: **looking consumes no edge** (C073, C076).
+//! Registrations that turn out not to be ready are dropped on the way.
 
 use crate::arena::Id;
 use crate::errno::Errno;
@@ -12,7 +12,8 @@ use crate::file::{File, Object};
 use crate::kernel::Kernel;
 use crate::rules::Rule;
 
-/// How many instances a chain may have (C063). man epoll_ctl(2) counts the links, of which there are 4.
+/// How many instances a chain may have (C063). man epoll_ctl(2) counts the links, of which there
+/// are 4.
 pub const DEEPEST_CHAIN: usize = 5;
 
 impl Kernel {
@@ -40,8 +41,8 @@ impl Kernel {
     /// # Errors
     ///
     /// `ELOOP` where `target` watches `instance`, however indirectly (C062), or where the longest
-    /// chain through the two would have more than [`DEEPEST_CHAIN`] instances. It does not matter from
-    /// which end the chain was built (C063, C064).
+    /// chain through the two would have more than [`DEEPEST_CHAIN`] instances. It does not matter
+    /// from which end the chain was built (C063, C064).
     pub(crate) fn check_nesting(
         &mut self,
         instance: Id<File>,

@@ -1,7 +1,8 @@
 //! The ready list: what a wakeup of a target does to its registrations.
 //!
-//! The list says which registrations *may* have something to tell. That one is on it proves nothing:
-//! whether its target is ready is tested when a wait delivers it. Two rules make its order:
+//! The list says which registrations *may* have something to tell. That one is on it proves
+//! nothing: whether its target is ready is tested when a wait delivers it. Two rules make its
+//! order:
 //!
 //! - a registration is queued at the **tail**, so that a wait tells in the order of becoming ready
 //!   (S160);
@@ -18,11 +19,11 @@ use crate::rules::Rule;
 use crate::wait_queue::Wake;
 
 impl Kernel {
-    /// A wakeup with `key` has come to a registration on its target's queue. Says whether it takes the
-    /// wakeup, so that the walk may stop after it; see [`wait_queue`](crate::wait_queue).
+    /// A wakeup with `key` has come to a registration on its target's queue. Says whether it takes
+    /// the wakeup, so that the walk may stop after it; see [`wait_queue`](crate::wait_queue).
     ///
-    /// A registration that is disarmed hears nothing: **what a fired one-shot hides** is everything,
-    /// `ERR` and `HUP` too (S150).
+    /// A registration that is disarmed hears nothing: **what a fired one-shot hides** is
+    /// everything, `ERR` and `HUP` too (S150).
     pub(crate) fn tell(&mut self, id: Id<Registration>, key: Mask) -> bool {
         let asked = self.registrations[id].asked;
         let instance = self.registrations[id].epoll;
@@ -42,9 +43,9 @@ impl Kernel {
         key.is_empty() || key.has(asked) || !self.fx.keeps(Rule::KeyFilters)
     }
 
-    /// An exclusive registration takes the wakeup if a thread is blocked on its instance, and if the
-    /// key is of one direction, which it asked for. One of both directions, as at the end of a peer, is
-    /// told to it and passed on to the next.
+    /// An exclusive registration takes the wakeup if a thread is blocked on its instance, and if
+    /// the key is of one direction, which it asked for. One of both directions, as at the end of a
+    /// peer, is told to it and passed on to the next.
     fn exclusive_takes(&mut self, instance: Id<File>, asked: Mask, key: Mask) -> bool {
         let waiters = self.epoll_mut(instance).waiters;
         if self.queues[waiters].is_empty() {
@@ -102,8 +103,8 @@ impl Kernel {
         self.wake_instance(self.registrations[id].epoll);
     }
 
-    /// Something was queued: one thread that waits on the instance is woken, and whoever watches the
-    /// instance itself learns that it is readable.
+    /// Something was queued: one thread that waits on the instance is woken, and whoever watches
+    /// the instance itself learns that it is readable.
     pub(crate) fn wake_instance(&mut self, instance: Id<File>) {
         let epoll = self.epoll_mut(instance);
         let (waiters, pollers) = (epoll.waiters, epoll.pollers);

@@ -13,8 +13,8 @@
 //!
 //! So with less room than ready registrations, level-triggered ones take turns (S164).
 //!
-//! If anything is on the list in the end, the next blocked thread is woken: that is how one write to
-//! a level-triggered target wakes every waiter, one after the other (W180).
+//! If anything is on the list in the end, the next blocked thread is woken: that is how one write
+//! to a level-triggered target wakes every waiter, one after the other (W180).
 
 use super::Registration;
 use crate::arena::Id;
@@ -74,7 +74,8 @@ impl Kernel {
         if self.fx.keeps(Rule::MaskAtDelivery) { now } else { self.registrations[id].noted }
     }
 
-    /// What each trigger mode leaves behind. One-shot goes before edge: together they are a one-shot.
+    /// What each trigger mode leaves behind. One-shot goes before edge: together they are a
+    /// one-shot.
     fn after_delivery(&mut self, id: Id<Registration>) {
         let asked = self.registrations[id].asked;
         if asked.has(Mask::ONESHOT) && self.fx.keeps(Rule::OneShotDisarms) {

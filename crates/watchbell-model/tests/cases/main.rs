@@ -1,9 +1,9 @@
 //! The cases: facts that were observed on Linux 6.18, each run on the model and on Linux.
 //!
-//! A test's name begins with the id of its case, and its expected line is what Linux was seen to do:
-//! `[1:IN]` is one event whose data is 1, `[]` none; `8:5` is eight bytes read that say 5; a poll is
-//! `count:masks`; a name in capitals is an error; `-` is a thread that is blocked. One file a section.
-//! docs/semantics.md names the cases that are left out, and why.
+//! A test's name begins with the id of its case, and its expected line is what Linux was seen to
+//! do: `[1:IN]` is one event whose data is 1, `[]` none; `8:5` is eight bytes read that say 5; a
+//! poll is `count:masks`; a name in capitals is an error; `-` is a thread that is blocked. One file
+//! a section. docs/semantics.md names the cases that are left out, and why.
 
 #[path = "../compare/mod.rs"]
 mod compare;

@@ -1,8 +1,8 @@
 //! Several threads that make calls at the same time.
 //!
 //! What comes of a small program depends on how its threads interleave. The model tries every
-//! interleaving at its permissive level and gets a set of outcomes; Linux runs the program many times.
-//! Every outcome that Linux was seen to have must be in the set.
+//! interleaving at its permissive level and gets a set of outcomes; Linux runs the program many
+//! times. Every outcome that Linux was seen to have must be in the set.
 
 use super::call::{Call, Outcome, Timeout, show};
 use super::linux::Linux;
@@ -22,7 +22,8 @@ pub struct Program {
     pub threads: Vec<Vec<Call>>,
 }
 
-/// What the calls of each thread returned. The last of a thread is `EINTR` if it was blocked in the end.
+/// What the calls of each thread returned. The last of a thread is `EINTR` if it was blocked in the
+/// end.
 pub type Outcomes = Vec<Vec<Outcome>>;
 
 const MASKS: [Mask; 7] = [

@@ -222,8 +222,8 @@ impl Calls {
         Ok(received.expect("what was sent arrives"))
     }
 
-    /// A thread that is blocked in a read may take the expiration before it is seen here; it does not
-    /// take long.
+    /// A thread that is blocked in a read may take the expiration before it is seen here; it does
+    /// not take long.
     fn expire(&self, fd: Fd, periodic: bool) -> Outcome {
         let timer = borrow(self.base + fd);
         let spec = Itimerspec { it_interval: hour(periodic), it_value: nanos(1) };

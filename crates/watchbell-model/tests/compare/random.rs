@@ -1,9 +1,9 @@
 //! Random programs.
 //!
-//! A step of a program is a handful of random words. What they mean depends on what is open when the
-//! step is taken: "a write to the third eventfd", "an addition to the first epoll instance". So a
-//! program still makes sense when steps are left out of it, and can be made smaller until only those
-//! are left that a failure needs.
+//! A step of a program is a handful of random words. What they mean depends on what is open when
+//! the step is taken: "a write to the third eventfd", "an addition to the first epoll instance". So
+//! a program still makes sense when steps are left out of it, and can be made smaller until only
+//! those are left that a failure needs.
 
 /// SplitMix64: good enough to choose, and the same everywhere.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use watchbell_model::{Fd, Sets};
 
-/// A descriptor by its number, open or not: calls on a closed one answer `EBADF`, which is what a test
-/// wants to see.
+/// A descriptor by its number, open or not: calls on a closed one answer `EBADF`, which is what a
+/// test wants to see.
 pub fn borrow(number: RawFd) -> BorrowedFd<'static> {
     assert!(number >= 0, "descriptors have numbers from 0 up");
     // SAFETY: the value is handed to system calls only, and at once. They check the number against
@@ -20,8 +20,8 @@ pub fn borrow(number: RawFd) -> BorrowedFd<'static> {
 
 /// close(2), which unlike a drop tells what came of it.
 pub fn close(number: RawFd) -> Result<(), Errno> {
-    // SAFETY: the number is of the part of the table that the running test has for itself, so that no
-    // `OwnedFd` of anybody else's is closed behind its back.
+    // SAFETY: the number is of the part of the table that the running test has for itself, so that
+    // no `OwnedFd` of anybody else's is closed behind its back.
     match unsafe { libc::close(number) } {
         0 => Ok(()),
         _ => Err(last_error()),
@@ -69,12 +69,12 @@ pub fn select(base: RawFd, sets: &Sets, timeout: Option<&Timespec>) -> Result<Se
 /// Lets SIGUSR1 interrupt system calls, and do nothing else.
 pub fn catch_signal() {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: all zeroes is a valid `sigaction`: no flags (so that a call that is interrupted fails), an
-    // empty mask.
+    // SAFETY: all zeroes is a valid `sigaction`: no flags (so that a call that is interrupted
+    // fails), an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    // SAFETY: `action` is valid for the call, and its handler does nothing, so that it may run at any
-    // moment.
+    // SAFETY: `action` is valid for the call, and its handler does nothing, so that it may run at
+    // any moment.
     unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) };
 }
 
@@ -91,8 +91,8 @@ pub struct Child {
     leave: std::io::PipeWriter,
 }
 
-/// Runs `body` in a forked child. Returns what it returned, sent through a pipe, and the child, which
-/// stays until it is [ended](Child::end).
+/// Runs `body` in a forked child. Returns what it returned, sent through a pipe, and the child,
+/// which stays until it is [ended](Child::end).
 pub fn fork(body: impl FnOnce() -> String) -> (String, Child) {
     use std::io::{Read, Write};
     let (mut said, mut saying) = std::io::pipe().expect("a pipe");

@@ -1,7 +1,7 @@
 //! One test body for both arms.
 //!
-//! A case is a function of a [`System`] that returns a line of text in the notation of the cases. It is
-//! run on the model and on Linux, and both must say what the case says.
+//! A case is a function of a [`System`] that returns a line of text in the notation of the cases.
+//! It is run on the model and on Linux, and both must say what the case says.
 
 use super::arms::{OnLinux, OnModel};
 use super::call::{Call, Outcome, Timeout, Value, show};
@@ -44,8 +44,8 @@ pub trait System {
     /// What proc_pid_fdinfo(5) shows of it, a part a line.
     fn fdinfo(&mut self, fd: Fd) -> String;
 
-    /// Which of the numbers are open in a program that this process would execute, and what it finds
-    /// waiting on an epoll instance.
+    /// Which of the numbers are open in a program that this process would execute, and what it
+    /// finds waiting on an epoll instance.
     fn exec(&mut self, numbers: &[Fd], epoll: Fd) -> String;
 }
 

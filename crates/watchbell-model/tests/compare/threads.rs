@@ -60,8 +60,8 @@ impl Threads {
         self.give(thread, Given { calls, program: vec![call], together: None, dawdle: 0 });
     }
 
-    /// Has idle threads make the calls of a program each, at the same time. Each ends with its program,
-    /// or where it is interrupted.
+    /// Has idle threads make the calls of a program each, at the same time. Each ends with its
+    /// program, or where it is interrupted.
     pub fn race(&mut self, calls: &Calls, programs: &[Vec<Call>], mut random: Random) {
         let together = Arc::new(AtomicUsize::new(programs.len()));
         for (thread, program) in programs.iter().enumerate() {
@@ -81,9 +81,10 @@ impl Threads {
 
     /// Returns once every thread is idle, has returned, or sleeps in its call.
     ///
-    /// One look is not enough: the thread that was looked at first may have been woken by one that was
-    /// looked at later. But if all are seen asleep twice, and none has run between the two looks, then
-    /// there was a moment at which all were asleep, and nobody was left who could wake one.
+    /// One look is not enough: the thread that was looked at first may have been woken by one that
+    /// was looked at later. But if all are seen asleep twice, and none has run between the two
+    /// looks, then there was a moment at which all were asleep, and nobody was left who could wake
+    /// one.
     pub fn settle(&self) {
         let mut before = None;
         loop {

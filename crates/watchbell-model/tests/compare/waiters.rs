@@ -1,9 +1,10 @@
-//! Several threads: some are blocked, in epoll_wait, poll, read, write or accept, while one makes calls.
+//! Several threads: some are blocked, in epoll_wait, poll, read, write or accept, while one makes
+//! calls.
 //!
 //! After each call everybody who was woken runs until he has returned or is blocked again. In which
-//! order they run is open, so the model tries all orders and keeps every state that agrees with what
-//! Linux was seen to do: what the calls returned, and also who was woken for nothing. A mismatch is a
-//! call after which no state is left.
+//! order they run is open, so the model tries all orders and keeps every state that agrees with
+//! what Linux was seen to do: what the calls returned, and also who was woken for nothing. A
+//! mismatch is a call after which no state is left.
 //!
 //! All threads are on one CPU: a woken thread does not run before the wakeup that woke it has gone
 //! through the whole queue. (With several, see `tests/concurrent.rs`.)

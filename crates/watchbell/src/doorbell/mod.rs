@@ -42,6 +42,14 @@
 //! - **The ledger**: accepted = processed + returned + owned, as of any moment, whoever asks. What
 //!   is owned is counted.
 //!
+//! # In other loops
+//!
+//! A [`Queue`] is a source of this library's [`EventLoop`](crate::event_loop::EventLoop). It also
+//! stands alone, in whatever watches its descriptor edge-triggered. Features that are off by
+//! default do that for three loops: under `mio` it is an `event::Source`, under `tokio`
+//! `into_async` makes an `AsyncQueue` of it, whose `next` is awaited, and under `calloop`
+//! `into_source` makes a `QueueSource` of it.
+//!
 //! The bell relies on Linux making a new edge of every write to an eventfd, read or not (a
 //! conformance test guards it). Nothing else in this library does.
 
@@ -55,11 +63,21 @@ mod sender;
 mod shared;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "calloop")]
+mod with_calloop;
+#[cfg(feature = "mio")]
+mod with_mio;
+#[cfg(feature = "tokio")]
+mod with_tokio;
 
 pub use channel::Armed;
 pub use error::{Errno, PushAllError, PushAllReason, PushError};
 pub use queue::Queue;
 pub use sender::Doorbell;
+#[cfg(feature = "calloop")]
+pub use with_calloop::QueueSource;
+#[cfg(feature = "tokio")]
+pub use with_tokio::AsyncQueue;
 
 use crate::kernel::{Kernel, Linux};
 use crate::sync::Arc;

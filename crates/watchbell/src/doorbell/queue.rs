@@ -8,6 +8,8 @@ use crate::epoll::Own;
 use crate::kernel::{Kernel, Linux};
 use crate::sync::{Arc, thread};
 use std::fmt;
+#[cfg(feature = "calloop")]
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Takes the items that [`Doorbell`](super::Doorbell)s push. There is one consumer, always.
@@ -175,6 +177,12 @@ impl<T, K: Kernel> Queue<T, K> {
     /// Where every accepted item has gone.
     pub fn ledger(&self) -> Ledger {
         self.shared.ledger()
+    }
+
+    /// Another descriptor of the bell, for a loop that has to own what it watches.
+    #[cfg(feature = "calloop")]
+    pub(super) fn duplicate_bell(&self) -> io::Result<K::Fd> {
+        Ok(self.shared.bell.try_clone()?.into_fd())
     }
 
     /// Takes an item into hand. Its slot has to be [freed](Queue::free).
