@@ -63,7 +63,7 @@ impl<T> QueueSource<T> {
         &self.queue
     }
 
-    /// Takes the queue out of the source, which `calloop::Dispatcher::into_source_inner` gives back.
+    /// Takes the queue out. `calloop::Dispatcher::into_source_inner` gives the source back.
     pub fn into_queue(self) -> Queue<T> {
         self.queue
     }
