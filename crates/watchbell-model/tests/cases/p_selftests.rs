@@ -133,45 +133,129 @@ selftests! {
     case_kw6_edge_polled: |s| { let b = flat(s, EDGE, 1); polled(s, b) } => "1, 1, 0, 0";
     case_kw7_two_level_polled: |s| { let b = flat(s, LEVEL, 2); polled(s, b) } => "1, 2, 1, 2";
     case_kw8_two_edge_polled: |s| { let b = flat(s, EDGE, 2); polled(s, b) } => "1, 2, 0, 0";
-    case_kw9_level_waiters: |s| { let b = flat(s, LEVEL, 1); together(s, b, Waits(1), Waits(1)) } => "2";
-    case_kw10_edge_waiters: |s| { let b = flat(s, EDGE, 1); together(s, b, Waits(1), Waits(1)) } => "1";
-    case_kw11_two_level_waiters: |s| { let b = flat(s, LEVEL, 2); together(s, b, Waits(2), Waits(2)) } => "2";
-    case_kw12_two_edge_waiters: |s| { let b = flat(s, EDGE, 2); together(s, b, Waits(1), Waits(1)) } => "2";
-    case_kw13_level_poller: |s| { let b = flat(s, LEVEL, 1); together(s, b, Waits(1), Polls) } => "2";
+    case_kw9_level_waiters: |s| {
+        let b = flat(s, LEVEL, 1);
+        together(s, b, Waits(1), Waits(1))
+    } => "2";
+    case_kw10_edge_waiters: |s| {
+        let b = flat(s, EDGE, 1);
+        together(s, b, Waits(1), Waits(1))
+    } => "1";
+    case_kw11_two_level_waiters: |s| {
+        let b = flat(s, LEVEL, 2);
+        together(s, b, Waits(2), Waits(2))
+    } => "2";
+    case_kw12_two_edge_waiters: |s| {
+        let b = flat(s, EDGE, 2);
+        together(s, b, Waits(1), Waits(1))
+    } => "2";
+    case_kw13_level_poller: |s| {
+        let b = flat(s, LEVEL, 1);
+        together(s, b, Waits(1), Polls)
+    } => "2";
     case_kw14_edge_poller: |s| { let b = flat(s, EDGE, 1); together(s, b, Waits(1), Polls) } => "1";
-    case_kw15_two_level_poller: |s| { let b = flat(s, LEVEL, 2); together(s, b, Waits(2), Polls) } => "2";
-    case_kw16_two_edge_poller: |s| { let b = flat(s, EDGE, 2); together(s, b, Waits(1), Polls) } => "2";
+    case_kw15_two_level_poller: |s| {
+        let b = flat(s, LEVEL, 2);
+        together(s, b, Waits(2), Polls)
+    } => "2";
+    case_kw16_two_edge_poller: |s| {
+        let b = flat(s, EDGE, 2);
+        together(s, b, Waits(1), Polls)
+    } => "2";
     case_kw17_level_level: |s| { let b = nested(s, LEVEL, LEVEL, 1); twice(s, b) } => "1, 1";
     case_kw18_level_edge: |s| { let b = nested(s, LEVEL, EDGE, 1); twice(s, b) } => "1, 1";
     case_kw19_edge_level: |s| { let b = nested(s, EDGE, LEVEL, 1); twice(s, b) } => "1, 0";
     case_kw20_edge_edge: |s| { let b = nested(s, EDGE, EDGE, 1); twice(s, b) } => "1, 0";
-    case_kw21_level_level_polled: |s| { let b = nested(s, LEVEL, LEVEL, 1); polled(s, b) } => "1, 1, 1, 1";
-    case_kw22_level_edge_polled: |s| { let b = nested(s, LEVEL, EDGE, 1); polled(s, b) } => "1, 1, 1, 1";
-    case_kw23_edge_level_polled: |s| { let b = nested(s, EDGE, LEVEL, 1); polled(s, b) } => "1, 1, 0, 0";
-    case_kw24_edge_edge_polled: |s| { let b = nested(s, EDGE, EDGE, 1); polled(s, b) } => "1, 1, 0, 0";
-    case_kw25_level_level_waiters: |s| { let b = nested(s, LEVEL, LEVEL, 1); together(s, b, Waits(1), Waits(1)) } => "2";
-    case_kw28_edge_edge_waiters: |s| { let b = nested(s, EDGE, EDGE, 1); together(s, b, Waits(1), Waits(1)) } => "1";
-    case_kw29_level_level_poller: |s| { let b = nested(s, LEVEL, LEVEL, 1); together(s, b, Waits(1), Polls) } => "2";
-    case_kw32_edge_edge_poller: |s| { let b = nested(s, EDGE, EDGE, 1); together(s, b, Waits(1), Polls) } => "1";
-    case_kw33_a_waiter_a_level: |s| { let b = nested(s, LEVEL, LEVEL, 1); apart(s, b, Waits(1), Waits(1)) } => "2";
-    case_kw37_a_poller_below: |s| { let b = nested(s, LEVEL, LEVEL, 1); apart(s, b, Polls, Waits(1)) } => "2";
-    case_kw39_a_poller_below_an_edge: |s| { let b = nested(s, EDGE, LEVEL, 1); apart(s, b, Polls, Waits(1)) } => "2";
-    case_kw41_a_poller_above: |s| { let b = nested(s, LEVEL, LEVEL, 1); apart(s, b, Waits(1), Polls) } => "2";
+    case_kw21_level_level_polled: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        polled(s, b)
+    } => "1, 1, 1, 1";
+    case_kw22_level_edge_polled: |s| {
+        let b = nested(s, LEVEL, EDGE, 1);
+        polled(s, b)
+    } => "1, 1, 1, 1";
+    case_kw23_edge_level_polled: |s| {
+        let b = nested(s, EDGE, LEVEL, 1);
+        polled(s, b)
+    } => "1, 1, 0, 0";
+    case_kw24_edge_edge_polled: |s| {
+        let b = nested(s, EDGE, EDGE, 1);
+        polled(s, b)
+    } => "1, 1, 0, 0";
+    case_kw25_level_level_waiters: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        together(s, b, Waits(1), Waits(1))
+    } => "2";
+    case_kw28_edge_edge_waiters: |s| {
+        let b = nested(s, EDGE, EDGE, 1);
+        together(s, b, Waits(1), Waits(1))
+    } => "1";
+    case_kw29_level_level_poller: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        together(s, b, Waits(1), Polls)
+    } => "2";
+    case_kw32_edge_edge_poller: |s| {
+        let b = nested(s, EDGE, EDGE, 1);
+        together(s, b, Waits(1), Polls)
+    } => "1";
+    case_kw33_a_waiter_a_level: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        apart(s, b, Waits(1), Waits(1))
+    } => "2";
+    case_kw37_a_poller_below: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        apart(s, b, Polls, Waits(1))
+    } => "2";
+    case_kw39_a_poller_below_an_edge: |s| {
+        let b = nested(s, EDGE, LEVEL, 1);
+        apart(s, b, Polls, Waits(1))
+    } => "2";
+    case_kw41_a_poller_above: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        apart(s, b, Waits(1), Polls)
+    } => "2";
     // The poller above may find it taken; the waiter below always gets it.
     case_kw42_a_poller_above_an_edge: |s| {
         let b = nested(s, LEVEL, EDGE, 1);
         threads(s, &b, [b.e1, b.e0], [Waits(1), Polls])[0].to_string()
     } => "true";
-    case_kw45_two_pollers_a_level: |s| { let b = nested(s, LEVEL, LEVEL, 1); apart(s, b, Polls, Polls) } => "2";
-    case_kw47_two_pollers_and_an_edge: |s| { let b = nested(s, EDGE, LEVEL, 1); apart(s, b, Polls, Polls) } => "2";
+    case_kw45_two_pollers_a_level: |s| {
+        let b = nested(s, LEVEL, LEVEL, 1);
+        apart(s, b, Polls, Polls)
+    } => "2";
+    case_kw47_two_pollers_and_an_edge: |s| {
+        let b = nested(s, EDGE, LEVEL, 1);
+        apart(s, b, Polls, Polls)
+    } => "2";
     case_kw49_two_inner: |s| { let b = nested(s, LEVEL, LEVEL, 2); twice(s, b) } => "2, 2";
-    case_kw51_two_inner_polled: |s| { let b = nested(s, LEVEL, LEVEL, 2); polled(s, b) } => "1, 2, 1, 2";
-    case_kw52_two_inner_edge_polled: |s| { let b = nested(s, EDGE, LEVEL, 2); polled(s, b) } => "1, 2, 0, 0";
-    case_kw53_two_inner_waiters: |s| { let b = nested(s, LEVEL, LEVEL, 2); together(s, b, Waits(1), Waits(1)) } => "2";
-    case_kw55_two_inner_poller: |s| { let b = nested(s, LEVEL, LEVEL, 2); together(s, b, Waits(1), Polls) } => "2";
-    case_kw56_two_inner_edge_poller: |s| { let b = nested(s, EDGE, LEVEL, 2); together(s, b, Waits(1), Polls) } => "2";
-    case_kw57_two_inner_two_pollers: |s| { let b = nested(s, LEVEL, LEVEL, 2); together(s, b, Polls, Polls) } => "2";
-    case_kw58_two_inner_edge_two_pollers: |s| { let b = nested(s, EDGE, LEVEL, 2); together(s, b, Polls, Polls) } => "2";
+    case_kw51_two_inner_polled: |s| {
+        let b = nested(s, LEVEL, LEVEL, 2);
+        polled(s, b)
+    } => "1, 2, 1, 2";
+    case_kw52_two_inner_edge_polled: |s| {
+        let b = nested(s, EDGE, LEVEL, 2);
+        polled(s, b)
+    } => "1, 2, 0, 0";
+    case_kw53_two_inner_waiters: |s| {
+        let b = nested(s, LEVEL, LEVEL, 2);
+        together(s, b, Waits(1), Waits(1))
+    } => "2";
+    case_kw55_two_inner_poller: |s| {
+        let b = nested(s, LEVEL, LEVEL, 2);
+        together(s, b, Waits(1), Polls)
+    } => "2";
+    case_kw56_two_inner_edge_poller: |s| {
+        let b = nested(s, EDGE, LEVEL, 2);
+        together(s, b, Waits(1), Polls)
+    } => "2";
+    case_kw57_two_inner_two_pollers: |s| {
+        let b = nested(s, LEVEL, LEVEL, 2);
+        together(s, b, Polls, Polls)
+    } => "2";
+    case_kw58_two_inner_edge_two_pollers: |s| {
+        let b = nested(s, EDGE, LEVEL, 2);
+        together(s, b, Polls, Polls)
+    } => "2";
     case_kw62_no_timeout: |s| { let b = flat(s, LEVEL, 1); twice(s, b) } => "1, 1";
     case_kw63_ten_milliseconds: |s| {
         let b = flat(s, LEVEL, 1);
@@ -179,5 +263,8 @@ selftests! {
         let waiter = s.spawn(Call::Wait { epoll: b.e0, max: 1, timeout });
         show(&s.join(waiter))
     } => "[]";
-    case_kw64_level_waiters_blocked_before: |s| { let b = flat(s, LEVEL, 1); together(s, b, Waits(1), Waits(1)) } => "2";
+    case_kw64_level_waiters_blocked_before: |s| {
+        let b = flat(s, LEVEL, 1);
+        together(s, b, Waits(1), Waits(1))
+    } => "2";
 }
