@@ -37,8 +37,12 @@
 //!   delivered though its producer is gone.
 //! - **A full bell rings.** A write of 1 is refused at `u64::MAX - 1`; a write of 0 wakes all the
 //!   same.
-//! - **A producer that is preempted in the middle of a push** keeps nobody spinning: items are
-//!   taken in the order of their claims, and the consumer sleeps briefly until the next is there.
+//! - **A producer that is preempted in the middle of a push** keeps no loop of this library
+//!   spinning: items are taken in the order of their claims, and the consumer sleeps briefly until
+//!   the next is there. One that is preempted between its push and its ring delays the wake until
+//!   it goes on.
+//! - **In a forked child** there are the ends but not the threads behind them: end it by exec or
+//!   `_exit`, and neither query nor drop a queue there.
 //! - **The ledger**: accepted = processed + returned + owned, as of any moment, whoever asks. What
 //!   is owned is counted.
 //!

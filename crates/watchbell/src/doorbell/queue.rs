@@ -19,9 +19,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// [`arm`](Queue::arm), and sleep only if it says so. The descriptor is to be watched
 /// edge-triggered, and never read.
 ///
-/// Dropped, it closes the queue and drops what is left, which counts as returned. An item that was
-/// accepted just before, and whose push has not come to its end, is dropped with the last doorbell,
-/// and counts as owned until then.
+/// Dropped, it closes the queue and drops what is left, which counts as returned. It waits a while
+/// for pushes that are under way; if one does not come to its end, its item and those behind it are
+/// dropped with the last doorbell, and count as owned until then.
 ///
 /// There is one consumer:
 ///
@@ -246,11 +246,26 @@ impl<T, K: Kernel> Drop for Batch<'_, T, K> {
     }
 }
 
+/// How often a queue that is being dropped lets others run before it gives up on a push.
+const PATIENCE: u32 = 10_000;
+
 impl<T, K: Kernel> Drop for Queue<T, K> {
-    /// What a producer publishes after this is dropped with the ring.
+    /// Waits a while for pushes that are under way, since items behind theirs wait with them. Not
+    /// for ever: in a forked child their threads are not there. What is left then is dropped with
+    /// the ring.
     fn drop(&mut self) {
         self.close();
-        while self.give_back().is_some() {}
+        let (end, _) = self.shared.channel.ring.end_now();
+        let mut patience = PATIENCE;
+        while self.cursor.position() != end && patience > 0 {
+            match self.give_back() {
+                Some(item) => drop(item),
+                None => {
+                    patience -= 1;
+                    thread::yield_now();
+                }
+            }
+        }
     }
 }
 

@@ -150,8 +150,9 @@ impl<T, K: Kernel> Doorbell<T, K> {
     /// Pushes a batch, in order, with one claim and at most one ring for up to 64 items, and says
     /// how many items were pushed.
     ///
-    /// Items are taken from the iterator only while there may be room for them. If the iterator
-    /// panics, what it has given since the last claim is dropped with it and was not accepted.
+    /// Items are taken from the iterator up to 64 at a time, and those that found no room come
+    /// back. If the iterator panics, what it has given since the last claim is dropped with it and
+    /// was not accepted.
     ///
     /// # Errors
     ///

@@ -35,8 +35,9 @@ impl<D, K: Kernel> Core<D, K> {
         self.stats.ghosts += ghosts;
         self.stats.healed += 1;
         self.stop.adopt(healthy.instance());
-        for (_, tenant) in self.slots.iter_mut() {
-            if let Some(entry) = &mut tenant.entry {
+        for (token, tenant) in self.slots.iter_mut() {
+            let is_lost = lost.iter().any(|(other, _)| *other == token);
+            if let Some(entry) = tenant.entry.as_mut().filter(|_| !is_lost) {
                 entry.adopt(healthy.instance());
             }
         }

@@ -23,9 +23,9 @@
 //!
 //! # Failures stay where they happen
 //!
-//! An error or a panic of a handler closes its source and is reported to
-//! [`Builder::on_failure`]; the rest of the turn goes on. (With `panic = "abort"` a panic ends the
-//! process, as everywhere.)
+//! An error or a panic of a handler closes its source (of a queue, it ends that item) and is
+//! reported to [`Builder::on_failure`]; the rest of the turn goes on. (With `panic = "abort"` a
+//! panic ends the process, as everywhere.)
 //!
 //! # Identity
 //!

@@ -43,7 +43,11 @@ impl<D, K: Kernel> Core<D, K> {
         } else {
             let until = |due: Instant| due.saturating_duration_since(self.now());
             let next = self.timers.next_due().map(until);
-            next.into_iter().chain(longest).chain(self.arm_bells()).min()
+            let timeout = next.into_iter().chain(longest).min();
+            // A wait that cannot block is no sleep to be woken from.
+            let may_block = timeout != Some(Duration::ZERO);
+            let brief = if may_block { self.arm_bells() } else { None };
+            brief.into_iter().chain(timeout).min()
         };
         let instance = self.epoll.instance();
         let kernel = &instance.kernel;
