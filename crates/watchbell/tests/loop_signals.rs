@@ -137,3 +137,12 @@ fn e14_an_interrupted_wait_makes_no_timer_early() {
         assert_eq!((stats.timers, stats.panics), (1, 0));
     });
 }
+
+/// signal-hook keeps a slot for each number and trusts its caller: one beyond ended the process.
+#[test]
+fn e04_numbers_that_are_no_signals_are_refused() {
+    for number in [i32::MIN, -1, 0, 65, 128, i32::MAX] {
+        let refused = Signals::new(&[SIGUSR1, number]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{number}");
+    }
+}

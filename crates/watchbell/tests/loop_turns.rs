@@ -8,10 +8,11 @@ mod support;
 
 use looped::{Bump, counted, counting, rest, shared};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{observe, watchdog};
 use watchbell::epoll::Interest;
-use watchbell::event_loop::{Budget, EventLoop};
+use watchbell::event_loop::{Budget, Direction, EventLoop};
+use watchbell::eventfd::Counter;
 use watchbell::kernel::Call;
 
 on_every_kernel! {
@@ -347,5 +348,30 @@ fn e14_a_timer_costs_one_wait() {
             events.run().unwrap();
             assert_eq!(kernel.calls(Call::EpollWait), 1, "{delay:?}");
         }
+    });
+}
+
+/// A rest that was taken back leaves no timer that could end the next one.
+#[test]
+fn e14_a_rest_is_not_ended_by_the_timer_of_a_former_one() {
+    watchdog(|| {
+        const SHORT: Duration = Duration::from_millis(20);
+        const LONG: Duration = Duration::from_millis(150);
+        let mut events: EventLoop<Vec<Instant>> = EventLoop::new().unwrap();
+        let counter = Counter::new(1).unwrap();
+        let token = events.watch(counter, Interest::READABLE, |counter, turn| {
+            let now = turn.now();
+            turn.state().push(now);
+            let is_first = turn.state().len() == 1;
+            counter.rest(Direction::Input, if is_first { SHORT } else { LONG });
+            Ok(())
+        });
+        let mut runs = Vec::new();
+        events.turn_with(&mut runs, None).unwrap();
+        assert!(events.resume(token.unwrap(), Direction::Input));
+        while runs.len() < 3 {
+            events.turn_with(&mut runs, None).unwrap();
+        }
+        assert!(runs[2] - runs[1] >= LONG, "{runs:?}");
     });
 }
