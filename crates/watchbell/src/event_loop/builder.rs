@@ -31,32 +31,39 @@ use std::time::Duration;
 #[must_use]
 pub struct Builder<D, K: Kernel> {
     kernel: K,
-    events_a_wait: usize,
     settings: Settings,
     on_failure: Option<super::core::OnFailure<D>>,
 }
 
+/// What a loop is made with, and each loop of a pool of workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    pub(super) budget: Budget,
+    pub(crate) budget: Budget,
+    pub(crate) events_a_wait: usize,
+    pub(crate) accept_pause: Duration,
     pub(super) on_blocking: OnBlocking,
     pub(super) idle_runs: u32,
-    pub(super) accept_pause: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            budget: Budget::default(),
+            events_a_wait: 256,
+            accept_pause: Duration::from_millis(50),
+            on_blocking: OnBlocking::SetNonblocking,
+            idle_runs: 64,
+        }
+    }
 }
 
 impl<D, K: Kernel> Builder<D, K> {
     pub(super) fn new(kernel: K) -> Builder<D, K> {
-        Builder {
-            kernel,
-            events_a_wait: 256,
-            settings: Settings {
-                budget: Budget::default(),
-                on_blocking: OnBlocking::SetNonblocking,
-                idle_runs: 64,
-                accept_pause: Duration::from_millis(50),
-            },
-            on_failure: None,
-        }
+        Builder { kernel, settings: Settings::default(), on_failure: None }
+    }
+
+    pub(crate) fn settings(self, settings: Settings) -> Self {
+        Builder { settings, ..self }
     }
 
     /// What each source may spend in a turn, unless it is given its own budget.
@@ -74,7 +81,7 @@ impl<D, K: Kernel> Builder<D, K> {
     #[doc(alias = "maxevents")]
     pub fn events_a_wait(mut self, events: usize) -> Self {
         assert!(events > 0, "a wait fetches at least one event");
-        self.events_a_wait = events;
+        self.settings.events_a_wait = events;
         self
     }
 
@@ -129,7 +136,7 @@ impl<D, K: Kernel> Builder<D, K> {
         Ok(EventLoop {
             core: Core {
                 epoll,
-                buffer: EventBuffer::with_capacity(self.events_a_wait),
+                buffer: EventBuffer::with_capacity(self.settings.events_a_wait),
                 slots: Slots::new(),
                 runnable: VecDeque::new(),
                 bells: Vec::new(),

@@ -122,6 +122,7 @@ pub use stop::Stop;
 pub use timers::TimerId;
 pub use turn::Turn;
 
+pub(crate) use builder::Settings;
 pub(crate) use directions::After;
 pub(crate) use ready::{Message, after_output};
 

@@ -4,7 +4,7 @@ use super::shared::{Phase, Shared};
 use super::worker::work;
 use super::{Report, Service, WorkerError, WorkerReport};
 use crate::Ledger;
-use crate::event_loop::Budget;
+use crate::event_loop::{Budget, Settings};
 use crate::kernel::{Linux, Sockets};
 use crate::net::Listener;
 use crate::sync::Arc;
@@ -37,14 +37,6 @@ pub struct Builder<K: Sockets = Linux> {
     settings: Settings,
 }
 
-/// What each worker's loop is made with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
-    pub(super) budget: Budget,
-    pub(super) events_a_wait: usize,
-    pub(super) accept_pause: Duration,
-}
-
 impl Workers<Linux> {
     /// A pool on the running kernel.
     pub fn builder() -> Builder<Linux> {
@@ -59,11 +51,7 @@ impl<K: Sockets> Workers<K> {
             kernel,
             workers: NonZeroUsize::MIN,
             listeners: Vec::new(),
-            settings: Settings {
-                budget: Budget::default(),
-                events_a_wait: 256,
-                accept_pause: Duration::from_millis(50),
-            },
+            settings: Settings::default(),
         }
     }
 
@@ -203,7 +191,7 @@ impl<K: Sockets> Builder<K> {
             let all = Arc::clone(&pool.control.workers);
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || work(kernel, &settings, listeners, index, all, || make(index)))?;
+                .spawn(move || work(kernel, settings, listeners, index, all, || make(index)))?;
             pool.threads.push(thread);
         }
         pool.control.workers.iter().try_for_each(|worker| worker.wait_for_start())?;

@@ -1,10 +1,9 @@
 //! One worker: a loop of its own on a thread of its own.
 
-use super::pool::Settings;
 use super::shared::{Phase, Shared};
 use super::{Connection, Counts, Service, WorkerError, WorkerReport};
 use crate::epoll::{Interest, Readiness, Token};
-use crate::event_loop::{Direction, EventLoop, Ready, TimerId, Turn};
+use crate::event_loop::{Direction, EventLoop, Ready, Settings, TimerId, Turn};
 use crate::kernel::{Linux, Sockets};
 use crate::net::{Address, Listener};
 use crate::sync::Arc;
@@ -71,7 +70,7 @@ impl<K: Sockets> Drop for Leaving<K> {
 /// Runs one worker until the pool is told to end.
 pub(super) fn work<S: Service<K>, K: Sockets>(
     kernel: K,
-    settings: &Settings,
+    settings: Settings,
     listeners: Vec<Arc<Listener<K>>>,
     index: usize,
     all: Arc<[Arc<Shared<K>>]>,
@@ -111,14 +110,12 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
 /// A loop that watches the worker's bell and, exclusively, every listener.
 fn set_up<S: Service<K>, K: Sockets>(
     kernel: K,
-    settings: &Settings,
+    settings: Settings,
     listeners: Vec<Arc<Listener<K>>>,
     worker: &mut Worker<S, K>,
 ) -> io::Result<EventLoop<Worker<S, K>, K>> {
     let mut events = EventLoop::builder_on(kernel)
-        .budget(settings.budget)
-        .events_a_wait(settings.events_a_wait)
-        .accept_pause(settings.accept_pause)
+        .settings(settings)
         .on_failure(|failure, worker: &mut Worker<S, K>| {
             let listener = failure.token.filter(|token| worker.listeners.contains(token));
             if let Some(token) = listener {
