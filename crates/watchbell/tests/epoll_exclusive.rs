@@ -18,7 +18,7 @@ use std::time::Duration;
 use support::{Observed, observe, watchdog};
 use watchbell::epoll::{Epoll, Events, Exclusive, ExclusiveInterest, ExclusiveTarget};
 use watchbell::epoll::{Interest, OnBlocking, Registered, Source, Trigger};
-use watchbell::kernel::{EventFlags, EventfdFlags, Kernel, Linux};
+use watchbell::kernel::{Borrowed, EventFlags, EventfdFlags, Kernel, Linux};
 use watchbell::{Error, Rejected};
 
 const IN: EventFlags = EventFlags::IN;
@@ -74,7 +74,7 @@ struct Instances<K: Kernel> {
 }
 
 impl<K: Kernel> Instances<K> {
-    fn block(kernel: &K, target: K::Borrowed<'_>, flags: &[EventFlags]) -> Instances<K> {
+    fn block(kernel: &K, target: Borrowed<'_, K>, flags: &[EventFlags]) -> Instances<K> {
         let stop = Bell::new(kernel, 0);
         let doors = flags.iter().map(|&flags| {
             let door = Door::new(kernel.clone());

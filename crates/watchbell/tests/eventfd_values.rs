@@ -10,7 +10,7 @@ use std::time::Duration;
 use support::eventfd::{assert_full, counter_of, full_counter, readiness, semaphore_of, take_all};
 use watchbell::epoll::{Epoll, Events, ExclusiveInterest, Interest, OnBlocking, Trigger};
 use watchbell::eventfd::{Counter, MAX_COUNT, OVERFLOW, Refusal, Semaphore};
-use watchbell::kernel::{Call, Counting, EventFlags, Kernel, Linux};
+use watchbell::kernel::{Call, Counting, Descriptor, EventFlags, Kernel, Linux};
 
 const IN: EventFlags = EventFlags::IN;
 const OUT: EventFlags = EventFlags::OUT;
@@ -44,13 +44,13 @@ fn c02_body<K: Kernel>(kernel: K) {
     let counter = Counter::on(kernel.clone(), 0).unwrap();
     let fd = counter.into_fd();
     let value = 0x0102_0304_0506_0708_u64;
-    assert_eq!(kernel.write(K::borrow(&fd), &value.to_ne_bytes()).unwrap(), 8);
+    assert_eq!(kernel.write(fd.borrow(), &value.to_ne_bytes()).unwrap(), 8);
     let counter = Counter::adopt_on(kernel.clone(), fd, Default::default()).unwrap();
     assert_eq!(counter.try_take().unwrap(), Some(value), "a kernel's write, our read");
     counter.add(value).unwrap();
     let fd = counter.into_fd();
     let mut bytes = [0; 8];
-    assert_eq!(kernel.read(K::borrow(&fd), &mut bytes).unwrap(), 8);
+    assert_eq!(kernel.read(fd.borrow(), &mut bytes).unwrap(), 8);
     assert_eq!(bytes, value.to_ne_bytes(), "our write, a kernel's read");
 
     let semaphore = Semaphore::on(kernel.clone(), 0).unwrap();
@@ -84,7 +84,7 @@ fn c03_a_write_of_another_length_is_refused_with_einval() {
 fn c03_lengths_body<K: Kernel>(kernel: K) {
     let fd = counter_of(&kernel, 5).into_fd();
     for length in (0..8).chain([9, 16]) {
-        assert!(is_invalid(kernel.write(K::borrow(&fd), &vec![1; length])), "{length}");
+        assert!(is_invalid(kernel.write(fd.borrow(), &vec![1; length])), "{length}");
     }
     let counter = Counter::adopt_on(kernel, fd, Default::default()).unwrap();
     assert_eq!(counter.try_take().unwrap(), Some(5), "nothing was added");
@@ -136,7 +136,7 @@ fn c06_body<K: Kernel>(kernel: K) {
     semaphore.post(7).unwrap();
     let fd = semaphore.into_fd();
     let mut bytes = [0; 8];
-    kernel.read(K::borrow(&fd), &mut bytes).unwrap();
+    kernel.read(fd.borrow(), &mut bytes).unwrap();
     assert_eq!(bytes, 1_u64.to_ne_bytes(), "a read returns 1 in host byte order");
 }
 
@@ -147,7 +147,7 @@ fn c07_at_zero_a_read_finds_nothing() {
 
 fn c07_body<K: Kernel>(kernel: K) {
     let fd = Counter::on(kernel.clone(), 0).unwrap().into_fd();
-    let error = kernel.read(K::borrow(&fd), &mut [0; 8]).unwrap_err();
+    let error = kernel.read(fd.borrow(), &mut [0; 8]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     assert_eq!(Counter::on(kernel.clone(), 0).unwrap().try_take().unwrap(), None);
     assert!(!Semaphore::on(kernel, 0).unwrap().try_wait().unwrap());
@@ -161,7 +161,7 @@ fn c08_a_buffer_shorter_than_eight_bytes_is_refused_with_einval() {
 fn c08_body<K: Kernel>(kernel: K) {
     let fd = counter_of(&kernel, 5).into_fd();
     for length in 0..8 {
-        assert!(is_invalid(kernel.read(K::borrow(&fd), &mut vec![0; length])), "{length}");
+        assert!(is_invalid(kernel.read(fd.borrow(), &mut vec![0; length])), "{length}");
     }
     let counter = Counter::adopt_on(kernel, fd, Default::default()).unwrap();
     assert_eq!(counter.try_take().unwrap(), Some(5), "nothing was taken");

@@ -19,7 +19,7 @@ use watchbell::epoll::{Interest, OnBlocking, Own, Token};
 use watchbell::event_loop::Direction::{Input, Output};
 use watchbell::event_loop::{EventLoop, Ready, Turn};
 use watchbell::eventfd::Counter;
-use watchbell::kernel::Kernel;
+use watchbell::kernel::{Borrowed, Kernel};
 use watchbell::{Error, Rejected};
 
 on_every_kernel! {
@@ -64,7 +64,7 @@ impl<K: Kernel> Bomb<K> {
 }
 
 impl<K: Kernel> Own<K> for Bomb<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         assert!(!self.no_descriptor.get(), "no descriptor");
         self.counter.own_descriptor()
     }

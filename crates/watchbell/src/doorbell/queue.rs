@@ -5,7 +5,7 @@ use super::ring::Cursor;
 use super::shared::Shared;
 use crate::Ledger;
 use crate::epoll::Own;
-use crate::kernel::{Kernel, Linux};
+use crate::kernel::{Borrowed, Kernel, Linux};
 use crate::sync::{Arc, thread};
 use std::fmt;
 #[cfg(feature = "calloop")]
@@ -270,7 +270,7 @@ impl<T, K: Kernel> Drop for Queue<T, K> {
 }
 
 impl<T, K: Kernel> Own<K> for Queue<T, K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         self.shared.bell.own_descriptor()
     }
 }

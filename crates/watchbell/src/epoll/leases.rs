@@ -2,7 +2,7 @@
 
 use super::registered::DescriptorOf;
 use super::{Event, Events, Instance, Interest, Lease, Own, Source, Token};
-use crate::kernel::{EventBuffer, EventFlags, Kernel, Linux};
+use crate::kernel::{Borrowed, EventBuffer, EventFlags, Kernel, Linux, number};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, OnceLock, lock};
 use crate::{Error, Rejected};
@@ -425,13 +425,7 @@ impl<S, K: Kernel> Shared<S, K> {
 }
 
 /// `EPOLL_CTL_ADD` or `EPOLL_CTL_MOD`.
-type Control<K> = fn(
-    &K,
-    <K as Kernel>::Borrowed<'_>,
-    <K as Kernel>::Borrowed<'_>,
-    EventFlags,
-    u64,
-) -> io::Result<()>;
+type Control<K> = fn(&K, Borrowed<'_, K>, Borrowed<'_, K>, EventFlags, u64) -> io::Result<()>;
 
 impl<S, K: Kernel> Drop for Leases<S, K> {
     fn drop(&mut self) {
@@ -451,7 +445,7 @@ impl<S, K: Kernel> Drop for Leases<S, K> {
 }
 
 impl<S, K: Kernel> Own<K> for Leases<S, K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         self.shared.instance.fd()
     }
 }
@@ -468,7 +462,7 @@ where
 impl<S, K: Kernel> fmt::Debug for Leases<S, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leases")
-            .field("fd", &K::number(self.shared.instance.fd()))
+            .field("fd", &number::<K>(self.shared.instance.fd()))
             .field("owner", &self.shared.instance.owner)
             .field("len", &self.len())
             .field("out", &self.out())

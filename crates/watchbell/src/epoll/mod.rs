@@ -31,7 +31,7 @@ pub(crate) use registered::DescriptorOf;
 pub use registered::{Edge, Level, Mode, Modifiable, Registered};
 pub use source::{Own, Source};
 
-use crate::kernel::{EventBuffer, EventFlags, Kernel, Linux};
+use crate::kernel::{Borrowed, Descriptor, EventBuffer, EventFlags, Kernel, Linux, number};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::{Error, Rejected};
@@ -274,8 +274,8 @@ impl<K: Kernel> Instance<K> {
         Ok(Instance { kernel, fd, owner, next_token, ghosts })
     }
 
-    pub(crate) fn fd(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    pub(crate) fn fd(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
     }
 
     pub(crate) fn check_owner(&self) -> Result<(), Error> {
@@ -288,7 +288,7 @@ impl<K: Kernel> Instance<K> {
 
     fn ensure_nonblocking(
         &self,
-        fd: K::Borrowed<'_>,
+        fd: Borrowed<'_, K>,
         on_blocking: OnBlocking,
     ) -> Result<(), Error> {
         match on_blocking {
@@ -318,7 +318,7 @@ impl<K: Kernel> Instance<K> {
 
     /// Leaves the interest list. A registration whose descriptor is gone or refers to another file
     /// cannot be removed by its number; it is counted, since the old file may still make events.
-    fn delete(&self, target: K::Borrowed<'_>) -> Result<(), Error> {
+    fn delete(&self, target: Borrowed<'_, K>) -> Result<(), Error> {
         self.check_owner()?;
         self.kernel.epoll_delete(self.fd(), target).map_err(|error| {
             self.ghosts.fetch_add(1, Ordering::Relaxed);
@@ -368,7 +368,7 @@ impl Event {
 }
 
 impl<K: Kernel> Own<K> for Epoll<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         self.instance.fd()
     }
 }
@@ -385,7 +385,7 @@ where
 impl<K: Kernel> fmt::Debug for Epoll<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Epoll")
-            .field("fd", &K::number(self.instance.fd()))
+            .field("fd", &number::<K>(self.instance.fd()))
             .field("owner", &self.instance.owner)
             .finish_non_exhaustive()
     }

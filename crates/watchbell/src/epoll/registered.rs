@@ -1,7 +1,7 @@
 //! A source in the interest list.
 
 use super::{Instance, Interest, OnBlocking, Token};
-use crate::kernel::{EventFlags, Kernel, Linux};
+use crate::kernel::{Borrowed, EventFlags, Kernel, Linux, number};
 use crate::sync::Arc;
 use crate::{Error, Rejected};
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Registered<S, M: Mode, K: Kernel = Linux> {
 }
 
 /// How to reach a source's descriptor, by [`Source`](super::Source) or by [`Own`](super::Own).
-pub(crate) type DescriptorOf<S, K> = fn(&S) -> <K as Kernel>::Borrowed<'_>;
+pub(crate) type DescriptorOf<S, K> = fn(&S) -> Borrowed<'_, K>;
 
 /// Level-triggered: told at each wait for as long as the source is ready.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
                 instance.ensure_nonblocking(target, on_blocking)?;
             }
             instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?;
-            Ok(K::number(target))
+            Ok(number::<K>(target))
         });
         match added {
             Ok(number) => Ok(Registered {
@@ -123,7 +123,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         self.source.take().expect("only into_inner takes the source, and it consumes self")
     }
 
-    pub(crate) fn descriptor(&self) -> K::Borrowed<'_> {
+    pub(crate) fn descriptor(&self) -> Borrowed<'_, K> {
         (self.descriptor)(self.get_ref())
     }
 
@@ -144,7 +144,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
 
     /// Whether the source has another descriptor now than the one that was registered.
     pub(crate) fn is_replaced(&self) -> bool {
-        K::number(self.descriptor()) != self.number
+        number::<K>(self.descriptor()) != self.number
     }
 
     /// Leaves the interest list. A source that has another descriptor now, or panics when it is
@@ -154,7 +154,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
         let Some(source) = &self.source else { return };
         match catch_unwind(AssertUnwindSafe(|| (self.descriptor)(source))) {
             // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
-            Ok(target) if K::number(target) == self.number => drop(self.instance.delete(target)),
+            Ok(target) if number::<K>(target) == self.number => drop(self.instance.delete(target)),
             Ok(_) => self.instance.count_ghost(),
             Err(panic) => {
                 self.instance.count_ghost();

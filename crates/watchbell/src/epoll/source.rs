@@ -1,6 +1,6 @@
 //! What can be registered.
 
-use crate::kernel::{Counting, Kernel, Linux};
+use crate::kernel::{Borrowed, Counting, Kernel, Linux};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Anything with a descriptor of the kernel `K`.
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// source of a kernel is also one of the kernel that [counts](Counting) its calls.
 pub trait Source<K: Kernel> {
     /// The descriptor to watch; the same one for as long as the source is registered.
-    fn descriptor(&self) -> K::Borrowed<'_>;
+    fn descriptor(&self) -> Borrowed<'_, K>;
 }
 
 impl<S: AsFd> Source<Linux> for S {
@@ -19,7 +19,7 @@ impl<S: AsFd> Source<Linux> for S {
 }
 
 impl<K: Kernel, S: Source<K>> Source<Counting<K>> for S {
-    fn descriptor(&self) -> K::Borrowed<'_> {
+    fn descriptor(&self) -> Borrowed<'_, K> {
         Source::<K>::descriptor(self)
     }
 }
@@ -30,11 +30,11 @@ impl<K: Kernel, S: Source<K>> Source<Counting<K>> for S {
 /// `Source` for these types would leave a method call on them ambiguous.)
 pub trait Own<K: Kernel> {
     /// The descriptor to watch.
-    fn own_descriptor(&self) -> K::Borrowed<'_>;
+    fn own_descriptor(&self) -> Borrowed<'_, K>;
 }
 
 impl<K: Kernel, T: Own<K> + ?Sized> Own<K> for crate::sync::Arc<T> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         (**self).own_descriptor()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::object::Object;
 use crate::epoll::OnBlocking;
-use crate::kernel::{EventfdMode, Kernel};
+use crate::kernel::{Borrowed, Descriptor, EventfdMode, Kernel};
 use std::error;
 use std::fmt;
 use std::io;
@@ -74,7 +74,7 @@ impl<K: Kernel> Object<K> {
         mode: EventfdMode,
         policy: Adopt,
     ) -> Result<Object<K>, AdoptError<K::Fd>> {
-        match prepare(&kernel, K::borrow(&fd), mode, policy) {
+        match prepare(&kernel, fd.borrow(), mode, policy) {
             Ok(prepared) => Ok(Object::from_checked(kernel, prepared)),
             Err(reason) => Err(AdoptError { fd, reason }),
         }
@@ -86,7 +86,7 @@ impl<K: Kernel> Object<K> {
 /// Everything that can refuse comes before the one change that others can see, `O_NONBLOCK`.
 fn prepare<K: Kernel>(
     kernel: &K,
-    fd: K::Borrowed<'_>,
+    fd: Borrowed<'_, K>,
     mode: EventfdMode,
     policy: Adopt,
 ) -> Result<K::Fd, AdoptRefusal> {
@@ -97,7 +97,7 @@ fn prepare<K: Kernel>(
     }
     let duplicate = kernel.duplicate(fd)?;
     if !nonblocking {
-        kernel.set_nonblocking(K::borrow(&duplicate))?;
+        kernel.set_nonblocking(duplicate.borrow())?;
     }
     Ok(duplicate)
 }

@@ -1,6 +1,6 @@
 //! The kernel's object behind both types: one read, one write, and waiting for a read.
 
-use crate::kernel::{EventfdFlags, Kernel};
+use crate::kernel::{Borrowed, Descriptor, EventfdFlags, Kernel, number};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,13 @@ impl<K: Kernel> Object<K> {
         &self.kernel
     }
 
-    pub(super) fn fd(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    pub(super) fn fd(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
+    }
+
+    /// The descriptor's number, for `Debug`.
+    pub(super) fn number(&self) -> i32 {
+        number::<K>(self.fd())
     }
 
     pub(super) fn owned(&self) -> &K::Fd {
@@ -121,7 +126,7 @@ macro_rules! impl_descriptor {
         }
 
         impl<K: Kernel> Own<K> for $type<K> {
-            fn own_descriptor(&self) -> K::Borrowed<'_> {
+            fn own_descriptor(&self) -> $crate::kernel::Borrowed<'_, K> {
                 self.object.fd()
             }
         }
@@ -130,7 +135,7 @@ macro_rules! impl_descriptor {
 
         impl<K: Kernel> fmt::Debug for $type<K> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let fd = K::number(self.object.fd());
+                let fd = self.object.number();
                 f.debug_struct(stringify!($type)).field("fd", &fd).finish_non_exhaustive()
             }
         }

@@ -1,7 +1,7 @@
 //! Waiting until an eventfd has room.
 
 use super::object::interruptible;
-use crate::kernel::{EventBuffer, EventFlags, Kernel};
+use crate::kernel::{Borrowed, Descriptor, EventBuffer, EventFlags, Kernel};
 use std::io;
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ pub(super) struct Room<K: Kernel> {
 impl<K: Kernel> Room<K> {
     /// Watches from now on. The caller tries once more before it waits, since a read may have come
     /// between its last try and this.
-    pub(super) fn watch(kernel: &K, eventfd: K::Borrowed<'_>) -> io::Result<Room<K>> {
+    pub(super) fn watch(kernel: &K, eventfd: Borrowed<'_, K>) -> io::Result<Room<K>> {
         let epoll = kernel.epoll_create()?;
-        kernel.epoll_add(K::borrow(&epoll), eventfd, EventFlags::OUT | EventFlags::ET, 0)?;
+        kernel.epoll_add(epoll.borrow(), eventfd, EventFlags::OUT | EventFlags::ET, 0)?;
         Ok(Room { epoll, events: EventBuffer::with_capacity(1) })
     }
 
     /// Returns at a read that was not told yet, after `timeout`, or early for no reason.
     pub(super) fn wait(&mut self, kernel: &K, timeout: Option<Duration>) -> io::Result<()> {
-        interruptible(kernel.epoll_wait(K::borrow(&self.epoll), &mut self.events, timeout))
+        interruptible(kernel.epoll_wait(self.epoll.borrow(), &mut self.events, timeout))
     }
 }

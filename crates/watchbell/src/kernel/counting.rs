@@ -1,8 +1,8 @@
 //! A decorator that counts the calls of another kernel.
 
 use super::{
-    Address, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received, Shutdown,
-    Sockets,
+    Address, Borrowed, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received,
+    Shutdown, Sockets,
 };
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -99,41 +99,32 @@ impl<K: Kernel> Counting<K> {
 
 impl<K: Kernel> Kernel for Counting<K> {
     type Fd = K::Fd;
-    type Borrowed<'fd> = K::Borrowed<'fd>;
-
-    fn borrow(fd: &Self::Fd) -> Self::Borrowed<'_> {
-        K::borrow(fd)
-    }
-
-    fn number(fd: Self::Borrowed<'_>) -> i32 {
-        K::number(fd)
-    }
 
     fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<Self::Fd> {
         self.count(Call::Eventfd).eventfd(initval, flags)
     }
 
-    fn eventfd_mode(&self, fd: Self::Borrowed<'_>) -> io::Result<EventfdMode> {
+    fn eventfd_mode(&self, fd: Borrowed<'_, Self>) -> io::Result<EventfdMode> {
         self.count(Call::EventfdMode).eventfd_mode(fd)
     }
 
-    fn read(&self, fd: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<usize> {
+    fn read(&self, fd: Borrowed<'_, Self>, buf: &mut [u8]) -> io::Result<usize> {
         self.count(Call::Read).read(fd, buf)
     }
 
-    fn write(&self, fd: Self::Borrowed<'_>, buf: &[u8]) -> io::Result<usize> {
+    fn write(&self, fd: Borrowed<'_, Self>, buf: &[u8]) -> io::Result<usize> {
         self.count(Call::Write).write(fd, buf)
     }
 
-    fn is_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<bool> {
+    fn is_nonblocking(&self, fd: Borrowed<'_, Self>) -> io::Result<bool> {
         self.count(Call::IsNonblocking).is_nonblocking(fd)
     }
 
-    fn set_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<()> {
+    fn set_nonblocking(&self, fd: Borrowed<'_, Self>) -> io::Result<()> {
         self.count(Call::SetNonblocking).set_nonblocking(fd)
     }
 
-    fn duplicate(&self, fd: Self::Borrowed<'_>) -> io::Result<Self::Fd> {
+    fn duplicate(&self, fd: Borrowed<'_, Self>) -> io::Result<Self::Fd> {
         self.count(Call::Duplicate).duplicate(fd)
     }
 
@@ -143,8 +134,8 @@ impl<K: Kernel> Kernel for Counting<K> {
 
     fn epoll_add(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
         flags: EventFlags,
         data: u64,
     ) -> io::Result<()> {
@@ -153,8 +144,8 @@ impl<K: Kernel> Kernel for Counting<K> {
 
     fn epoll_modify(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
         flags: EventFlags,
         data: u64,
     ) -> io::Result<()> {
@@ -163,22 +154,22 @@ impl<K: Kernel> Kernel for Counting<K> {
 
     fn epoll_delete(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
     ) -> io::Result<()> {
         self.count(Call::EpollDelete).epoll_delete(epoll, target)
     }
 
     fn epoll_wait(
         &self,
-        epoll: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
         events: &mut EventBuffer,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
         self.count(Call::EpollWait).epoll_wait(epoll, events, timeout)
     }
 
-    fn poll_readable(&self, fd: Self::Borrowed<'_>, timeout: Option<Duration>) -> io::Result<bool> {
+    fn poll_readable(&self, fd: Borrowed<'_, Self>, timeout: Option<Duration>) -> io::Result<bool> {
         self.count(Call::Poll).poll_readable(fd, timeout)
     }
 
@@ -196,7 +187,7 @@ impl<K: Sockets> Sockets for Counting<K> {
         self.count(Call::Listen).listen(address, backlog)
     }
 
-    fn accept(&self, listener: Self::Borrowed<'_>) -> io::Result<(Self::Fd, Address)> {
+    fn accept(&self, listener: Borrowed<'_, Self>) -> io::Result<(Self::Fd, Address)> {
         self.count(Call::Accept).accept(listener)
     }
 
@@ -204,35 +195,35 @@ impl<K: Sockets> Sockets for Counting<K> {
         self.count(Call::Connect).connect(address)
     }
 
-    fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool> {
+    fn report_left(&self, socket: Borrowed<'_, Self>, address: &Address) -> io::Result<bool> {
         self.count(Call::ReportLeft).report_left(socket, address)
     }
 
-    fn recv(&self, socket: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received> {
+    fn recv(&self, socket: Borrowed<'_, Self>, buf: &mut [u8]) -> io::Result<Received> {
         self.count(Call::Recv).recv(socket, buf)
     }
 
-    fn send(&self, socket: Self::Borrowed<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn send(&self, socket: Borrowed<'_, Self>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         self.count(Call::Send).send(socket, bufs)
     }
 
-    fn shutdown(&self, socket: Self::Borrowed<'_>, how: Shutdown) -> io::Result<()> {
+    fn shutdown(&self, socket: Borrowed<'_, Self>, how: Shutdown) -> io::Result<()> {
         self.count(Call::Shutdown).shutdown(socket, how)
     }
 
-    fn take_error(&self, socket: Self::Borrowed<'_>) -> io::Result<Option<io::Error>> {
+    fn take_error(&self, socket: Borrowed<'_, Self>) -> io::Result<Option<io::Error>> {
         self.count(Call::TakeError).take_error(socket)
     }
 
-    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()> {
+    fn set_nodelay(&self, socket: Borrowed<'_, Self>) -> io::Result<()> {
         self.count(Call::SetNodelay).set_nodelay(socket)
     }
 
-    fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
+    fn local_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address> {
         self.count(Call::LocalAddress).local_address(socket)
     }
 
-    fn peer_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
+    fn peer_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address> {
         self.count(Call::PeerAddress).peer_address(socket)
     }
 
@@ -242,7 +233,7 @@ impl<K: Sockets> Sockets for Counting<K> {
 
     fn recv_from(
         &self,
-        socket: Self::Borrowed<'_>,
+        socket: Borrowed<'_, Self>,
         buf: &mut [u8],
     ) -> io::Result<(usize, Address)> {
         self.count(Call::RecvFrom).recv_from(socket, buf)
@@ -250,7 +241,7 @@ impl<K: Sockets> Sockets for Counting<K> {
 
     fn send_to(
         &self,
-        socket: Self::Borrowed<'_>,
+        socket: Borrowed<'_, Self>,
         buf: &[u8],
         address: &Address,
     ) -> io::Result<usize> {

@@ -5,7 +5,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// The running Linux kernel: each method is one system call, by [rustix].
@@ -16,15 +16,6 @@ pub struct Linux;
 
 impl Kernel for Linux {
     type Fd = OwnedFd;
-    type Borrowed<'fd> = BorrowedFd<'fd>;
-
-    fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
-        fd.as_fd()
-    }
-
-    fn number(fd: BorrowedFd<'_>) -> i32 {
-        fd.as_raw_fd()
-    }
 
     fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<OwnedFd> {
         Ok(eventfd(initval, flags)?)

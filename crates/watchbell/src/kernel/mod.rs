@@ -18,12 +18,15 @@
 //! [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
 
 mod counting;
+mod descriptor;
 mod inq;
 mod linux;
 mod linux_sockets;
 mod sockets;
 
 pub use counting::{Call, Counting};
+pub(crate) use descriptor::number;
+pub use descriptor::{Borrowed, Descriptor};
 pub use linux::Linux;
 pub use sockets::{Address, Received, Shutdown, Sockets};
 
@@ -40,40 +43,31 @@ use std::time::{Duration, Instant};
 /// Errors are the call's own `errno` as an [`io::Error`].
 pub trait Kernel: Clone + Send + Sync + 'static {
     /// An open descriptor; dropping it closes it.
-    type Fd: Send + Sync + 'static;
-
-    /// A borrowed descriptor, open for as long as the borrow lasts.
-    type Borrowed<'fd>: Copy;
-
-    /// Borrows an open descriptor.
-    fn borrow(fd: &Self::Fd) -> Self::Borrowed<'_>;
-
-    /// The descriptor's number in the process's table.
-    fn number(fd: Self::Borrowed<'_>) -> i32;
+    type Fd: Descriptor;
 
     /// [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html): a counter that starts at
     /// `initval`.
     fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<Self::Fd>;
 
     /// What kind of object the descriptor refers to, as far as the kernel tells.
-    fn eventfd_mode(&self, fd: Self::Borrowed<'_>) -> io::Result<EventfdMode>;
+    fn eventfd_mode(&self, fd: Borrowed<'_, Self>) -> io::Result<EventfdMode>;
 
     /// [read(2)](https://man7.org/linux/man-pages/man2/read.2.html).
-    fn read(&self, fd: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<usize>;
+    fn read(&self, fd: Borrowed<'_, Self>, buf: &mut [u8]) -> io::Result<usize>;
 
     /// [write(2)](https://man7.org/linux/man-pages/man2/write.2.html).
-    fn write(&self, fd: Self::Borrowed<'_>, buf: &[u8]) -> io::Result<usize>;
+    fn write(&self, fd: Borrowed<'_, Self>, buf: &[u8]) -> io::Result<usize>;
 
     /// Whether `O_NONBLOCK` is set on the open file
     /// ([fcntl(2)](https://man7.org/linux/man-pages/man2/fcntl.2.html), `F_GETFL`).
-    fn is_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<bool>;
+    fn is_nonblocking(&self, fd: Borrowed<'_, Self>) -> io::Result<bool>;
 
     /// Sets `O_NONBLOCK` on the open file, and so for every duplicate of it, in one call
     /// (`ioctl(FIONBIO)`).
-    fn set_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<()>;
+    fn set_nonblocking(&self, fd: Borrowed<'_, Self>) -> io::Result<()>;
 
     /// Another descriptor of the same open file, closed on exec (`F_DUPFD_CLOEXEC`).
-    fn duplicate(&self, fd: Self::Borrowed<'_>) -> io::Result<Self::Fd>;
+    fn duplicate(&self, fd: Borrowed<'_, Self>) -> io::Result<Self::Fd>;
 
     /// [epoll_create1(2)](https://man7.org/linux/man-pages/man2/epoll_create.2.html), closed on exec.
     fn epoll_create(&self) -> io::Result<Self::Fd>;
@@ -81,8 +75,8 @@ pub trait Kernel: Clone + Send + Sync + 'static {
     /// `EPOLL_CTL_ADD` of [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
     fn epoll_add(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
         flags: EventFlags,
         data: u64,
     ) -> io::Result<()>;
@@ -90,14 +84,14 @@ pub trait Kernel: Clone + Send + Sync + 'static {
     /// `EPOLL_CTL_MOD` of [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
     fn epoll_modify(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
         flags: EventFlags,
         data: u64,
     ) -> io::Result<()>;
 
     /// `EPOLL_CTL_DEL` of [epoll_ctl(2)](https://man7.org/linux/man-pages/man2/epoll_ctl.2.html).
-    fn epoll_delete(&self, epoll: Self::Borrowed<'_>, target: Self::Borrowed<'_>)
+    fn epoll_delete(&self, epoll: Borrowed<'_, Self>, target: Borrowed<'_, Self>)
     -> io::Result<()>;
 
     /// [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html): replaces what the
@@ -105,14 +99,14 @@ pub trait Kernel: Clone + Send + Sync + 'static {
     /// nanosecond resolution and never ends early.
     fn epoll_wait(
         &self,
-        epoll: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
         events: &mut EventBuffer,
         timeout: Option<Duration>,
     ) -> io::Result<()>;
 
     /// [ppoll(2)](https://man7.org/linux/man-pages/man2/poll.2.html) of one descriptor for input:
     /// whether it became readable, or failed, before the time-out.
-    fn poll_readable(&self, fd: Self::Borrowed<'_>, timeout: Option<Duration>) -> io::Result<bool>;
+    fn poll_readable(&self, fd: Borrowed<'_, Self>, timeout: Option<Duration>) -> io::Result<bool>;
 
     /// The monotonic clock.
     fn now(&self) -> Instant;

@@ -1,6 +1,6 @@
 //! What a kernel owes to [`net`](crate::net): the socket calls.
 
-use super::Kernel;
+use super::{Borrowed, Kernel};
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub trait Sockets: Kernel {
     fn listen(&self, address: &Address, backlog: u32) -> io::Result<Self::Fd>;
 
     /// [accept4(2)](https://man7.org/linux/man-pages/man2/accept.2.html).
-    fn accept(&self, listener: Self::Borrowed<'_>) -> io::Result<(Self::Fd, Address)>;
+    fn accept(&self, listener: Borrowed<'_, Self>) -> io::Result<(Self::Fd, Address)>;
 
     /// socket(2) and [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html) of a stream
     /// socket. `true`: connected; `false`: in progress (`EINPROGRESS`), and output readiness will
@@ -26,42 +26,42 @@ pub trait Sockets: Kernel {
     ///
     /// A Unix-domain socket is told to refuse descriptors (`SO_PASSRIGHTS`), where the kernel can:
     /// a stream of bytes has no use for them.
-    fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool>;
+    fn report_left(&self, socket: Borrowed<'_, Self>, address: &Address) -> io::Result<bool>;
 
     /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html), with the kernel's word on
     /// what is left where [`report_left`](Sockets::report_left) was granted.
-    fn recv(&self, socket: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received>;
+    fn recv(&self, socket: Borrowed<'_, Self>, buf: &mut [u8]) -> io::Result<Received>;
 
     /// [sendmsg(2)](https://man7.org/linux/man-pages/man2/send.2.html) with `MSG_NOSIGNAL`.
-    fn send(&self, socket: Self::Borrowed<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
+    fn send(&self, socket: Borrowed<'_, Self>, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// [shutdown(2)](https://man7.org/linux/man-pages/man2/shutdown.2.html).
-    fn shutdown(&self, socket: Self::Borrowed<'_>, how: Shutdown) -> io::Result<()>;
+    fn shutdown(&self, socket: Borrowed<'_, Self>, how: Shutdown) -> io::Result<()>;
 
     /// The pending error of the socket, which this takes (`SO_ERROR` of socket(7)).
-    fn take_error(&self, socket: Self::Borrowed<'_>) -> io::Result<Option<io::Error>>;
+    fn take_error(&self, socket: Borrowed<'_, Self>) -> io::Result<Option<io::Error>>;
 
     /// `TCP_NODELAY` of tcp(7): send small writes at once.
-    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()>;
+    fn set_nodelay(&self, socket: Borrowed<'_, Self>) -> io::Result<()>;
 
     /// getsockname(2).
-    fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address>;
+    fn local_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address>;
 
     /// getpeername(2); `ENOTCONN` while a connection is in progress.
-    fn peer_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address>;
+    fn peer_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address>;
 
     /// socket(2) and bind(2) of a datagram socket.
     fn bind_datagram(&self, address: &Address) -> io::Result<Self::Fd>;
 
     /// recvfrom(2) of one datagram: its whole length, which is more than `buf.len()` where the
     /// kernel cut it to the buffer (`MSG_TRUNC`), and its sender.
-    fn recv_from(&self, socket: Self::Borrowed<'_>, buf: &mut [u8])
+    fn recv_from(&self, socket: Borrowed<'_, Self>, buf: &mut [u8])
     -> io::Result<(usize, Address)>;
 
     /// sendto(2) of one datagram.
     fn send_to(
         &self,
-        socket: Self::Borrowed<'_>,
+        socket: Borrowed<'_, Self>,
         buf: &[u8],
         address: &Address,
     ) -> io::Result<usize>;

@@ -3,7 +3,7 @@
 use super::Address;
 use crate::epoll::{ExclusiveTarget, Own};
 use crate::event_loop::{After, Direction, Ready};
-use crate::kernel::{Kernel, Linux, Sockets};
+use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -82,7 +82,7 @@ impl<K: Sockets> Datagram<K> {
     /// expected. The [type](Datagram) has the example.
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
-        self.kernel.local_address(K::borrow(&self.fd))
+        self.kernel.local_address(self.fd.borrow())
     }
 
     /// Receives one datagram. What is longer than `buf` is thrown away by the kernel, and counted,
@@ -110,7 +110,7 @@ impl<K: Sockets> Datagram<K> {
     #[doc(alias = "recvfrom")]
     #[doc(alias = "MSG_TRUNC")]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<Incoming> {
-        let (length, from) = self.kernel.recv_from(K::borrow(&self.fd), buf)?;
+        let (length, from) = self.kernel.recv_from(self.fd.borrow(), buf)?;
         let bytes = length.min(buf.len());
         Ok(Incoming { bytes, cut: length - bytes, from })
     }
@@ -124,7 +124,7 @@ impl<K: Sockets> Datagram<K> {
     /// example.
     #[doc(alias = "sendto")]
     pub fn send_to(&self, buf: &[u8], to: &Address) -> io::Result<usize> {
-        self.kernel.send_to(K::borrow(&self.fd), buf, to)
+        self.kernel.send_to(self.fd.borrow(), buf, to)
     }
 }
 
@@ -166,8 +166,8 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
 }
 
 impl<K: Sockets> Own<K> for Datagram<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
     }
 }
 
@@ -184,7 +184,7 @@ where
 
 impl<K: Sockets> fmt::Debug for Datagram<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = <K as Kernel>::number(K::borrow(&self.fd));
+        let number = number::<K>(self.fd.borrow());
         f.debug_struct("Datagram").field("fd", &number).finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use super::{Address, Stream};
 use crate::epoll::{ExclusiveTarget, Own};
 use crate::event_loop::Accept;
-use crate::kernel::{Kernel, Linux, Sockets};
+use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -95,8 +95,8 @@ impl<K: Sockets> Listener<K> {
     #[doc(alias = "O_NONBLOCK")]
     #[doc(alias = "TCP_NODELAY")]
     pub fn adopt(kernel: K, fd: K::Fd) -> io::Result<Listener<K>> {
-        let address = kernel.local_address(K::borrow(&fd))?;
-        kernel.set_nonblocking(K::borrow(&fd))?;
+        let address = kernel.local_address(fd.borrow())?;
+        kernel.set_nonblocking(fd.borrow())?;
         Listener::set_up(kernel, fd, &address)
     }
 
@@ -105,9 +105,9 @@ impl<K: Sockets> Listener<K> {
         // What is set here is inherited by what it accepts, which saves calls a connection; of a
         // Unix-domain socket that is the refusal of descriptors, from its first byte on.
         if is_tcp {
-            kernel.set_nodelay(K::borrow(&fd))?;
+            kernel.set_nodelay(fd.borrow())?;
         }
-        kernel.report_left(K::borrow(&fd), address)?;
+        kernel.report_left(fd.borrow(), address)?;
         Ok(Listener { kernel, fd, is_tcp })
     }
 
@@ -119,7 +119,7 @@ impl<K: Sockets> Listener<K> {
     /// expected. [`bind`](Listener::bind) has the example.
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
-        self.kernel.local_address(K::borrow(&self.fd))
+        self.kernel.local_address(self.fd.borrow())
     }
 }
 
@@ -128,22 +128,22 @@ impl<K: Sockets> Accept for Listener<K> {
     type Peer = Address;
 
     fn accept(&self) -> io::Result<(Stream<K>, Address)> {
-        let (fd, peer) = self.kernel.accept(K::borrow(&self.fd))?;
+        let (fd, peer) = self.kernel.accept(self.fd.borrow())?;
         if !self.is_tcp {
             // Where it is refused, reading goes on until EAGAIN.
-            let _ = self.kernel.report_left(K::borrow(&fd), &peer);
+            let _ = self.kernel.report_left(fd.borrow(), &peer);
         }
         Ok((Stream::new(self.kernel.clone(), fd), peer))
     }
 
     fn has_waiting(&self) -> io::Result<bool> {
-        self.kernel.poll_readable(K::borrow(&self.fd), Some(Duration::ZERO))
+        self.kernel.poll_readable(self.fd.borrow(), Some(Duration::ZERO))
     }
 }
 
 impl<K: Sockets> Own<K> for Listener<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
     }
 }
 
@@ -173,7 +173,7 @@ impl TryFrom<OwnedFd> for Listener<Linux> {
 
 impl<K: Sockets> fmt::Debug for Listener<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = <K as Kernel>::number(K::borrow(&self.fd));
+        let number = number::<K>(self.fd.borrow());
         f.debug_struct("Listener").field("fd", &number).finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Address, Received, Shutdown};
 use crate::epoll::{ExclusiveTarget, Own};
-use crate::kernel::{Kernel, Linux, Sockets};
+use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -94,16 +94,16 @@ impl<K: Sockets> Stream<K> {
     #[doc(alias = "O_NONBLOCK")]
     #[doc(alias = "TCP_NODELAY")]
     pub fn adopt(kernel: K, fd: K::Fd) -> io::Result<Stream<K>> {
-        let address = kernel.local_address(K::borrow(&fd))?;
-        kernel.set_nonblocking(K::borrow(&fd))?;
+        let address = kernel.local_address(fd.borrow())?;
+        kernel.set_nonblocking(fd.borrow())?;
         Stream::set_up(kernel, fd, &address)
     }
 
     fn set_up(kernel: K, fd: K::Fd, address: &Address) -> io::Result<Stream<K>> {
         if let Address::Inet(_) = address {
-            kernel.set_nodelay(K::borrow(&fd))?;
+            kernel.set_nodelay(fd.borrow())?;
         }
-        kernel.report_left(K::borrow(&fd), address)?;
+        kernel.report_left(fd.borrow(), address)?;
         Ok(Stream { kernel, fd })
     }
 
@@ -137,7 +137,7 @@ impl<K: Sockets> Stream<K> {
     /// ```
     #[doc(alias = "recvmsg")]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<Received> {
-        self.kernel.recv(K::borrow(&self.fd), buf)
+        self.kernel.recv(self.fd.borrow(), buf)
     }
 
     /// Writes once, as much as the kernel takes, without a `SIGPIPE` if the peer has gone. Returns
@@ -150,7 +150,7 @@ impl<K: Sockets> Stream<K> {
     /// the example.
     #[doc(alias = "sendmsg")]
     pub fn send(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.kernel.send(K::borrow(&self.fd), bufs)
+        self.kernel.send(self.fd.borrow(), bufs)
     }
 
     /// Ends one half of the connection, or both.
@@ -163,7 +163,7 @@ impl<K: Sockets> Stream<K> {
     #[doc(alias = "SHUT_WR")]
     #[doc(alias = "SHUT_RDWR")]
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.kernel.shutdown(K::borrow(&self.fd), how)
+        self.kernel.shutdown(self.fd.borrow(), how)
     }
 
     /// Takes the pending error of the socket; the next look finds none.
@@ -175,7 +175,7 @@ impl<K: Sockets> Stream<K> {
     #[doc(alias = "SO_ERROR")]
     #[doc(alias = "getsockopt")]
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.kernel.take_error(K::borrow(&self.fd))
+        self.kernel.take_error(self.fd.borrow())
     }
 
     /// Our end's address.
@@ -186,7 +186,7 @@ impl<K: Sockets> Stream<K> {
     /// expected. [`peer_address`](Stream::peer_address) has the example.
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
-        self.kernel.local_address(K::borrow(&self.fd))
+        self.kernel.local_address(self.fd.borrow())
     }
 
     /// The peer's address.
@@ -212,7 +212,7 @@ impl<K: Sockets> Stream<K> {
     /// ```
     #[doc(alias = "getpeername")]
     pub fn peer_address(&self) -> io::Result<Address> {
-        self.kernel.peer_address(K::borrow(&self.fd))
+        self.kernel.peer_address(self.fd.borrow())
     }
 }
 
@@ -225,8 +225,8 @@ impl<K: Sockets> Socket for Stream<K> {
 }
 
 impl<K: Sockets> Own<K> for Stream<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
     }
 }
 
@@ -256,7 +256,7 @@ impl TryFrom<OwnedFd> for Stream<Linux> {
 
 impl<K: Sockets> fmt::Debug for Stream<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = <K as Kernel>::number(K::borrow(&self.fd));
+        let number = number::<K>(self.fd.borrow());
         f.debug_struct("Stream").field("fd", &number).finish_non_exhaustive()
     }
 }

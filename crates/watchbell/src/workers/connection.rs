@@ -2,7 +2,7 @@
 
 use super::shared::Shared;
 use crate::epoll::Own;
-use crate::kernel::{Linux, Sockets};
+use crate::kernel::{Borrowed, Linux, Sockets};
 use crate::net::{Socket, Stream};
 use crate::sync::Arc;
 use std::fmt;
@@ -49,7 +49,7 @@ impl<K: Sockets> Deref for Connection<K> {
 }
 
 impl<K: Sockets> Own<K> for Connection<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         self.stream.own_descriptor()
     }
 }

@@ -3,7 +3,7 @@
 use crate::Ledger;
 use crate::epoll::Own;
 use crate::eventfd::Counter;
-use crate::kernel::Sockets;
+use crate::kernel::{Borrowed, Sockets};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, lock};
 use std::io;
@@ -191,7 +191,7 @@ impl<K: Sockets> Shared<K> {
 }
 
 impl<K: Sockets> Own<K> for Shared<K> {
-    fn own_descriptor(&self) -> K::Borrowed<'_> {
+    fn own_descriptor(&self) -> Borrowed<'_, K> {
         self.bell.own_descriptor()
     }
 }

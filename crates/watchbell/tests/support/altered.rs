@@ -35,15 +35,6 @@ impl Altered {
 
 impl Kernel for Altered {
     type Fd = OwnedFd;
-    type Borrowed<'fd> = BorrowedFd<'fd>;
-
-    fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
-        Linux::borrow(fd)
-    }
-
-    fn number(fd: BorrowedFd<'_>) -> i32 {
-        Linux::number(fd)
-    }
 
     fn eventfd_mode(&self, fd: BorrowedFd<'_>) -> io::Result<EventfdMode> {
         match self {

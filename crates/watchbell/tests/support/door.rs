@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use watchbell::epoll::ExclusiveTarget;
-use watchbell::kernel::{EventBuffer, EventFlags, EventfdFlags, Kernel, Linux};
+use watchbell::kernel::{
+    Borrowed, Descriptor, EventBuffer, EventFlags, EventfdFlags, Kernel, Linux,
+};
 
 /// Makes a test of each function of the module `bodies`, on each kernel that they run on.
 macro_rules! on_every_kernel {
@@ -32,19 +34,19 @@ impl<K: Kernel> Door<K> {
         Door { kernel, fd }
     }
 
-    pub fn fd(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    pub fn fd(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
     }
 
-    pub fn add(&self, target: K::Borrowed<'_>, flags: EventFlags, data: u64) -> io::Result<()> {
+    pub fn add(&self, target: Borrowed<'_, K>, flags: EventFlags, data: u64) -> io::Result<()> {
         self.kernel.epoll_add(self.fd(), target, flags, data)
     }
 
-    pub fn modify(&self, target: K::Borrowed<'_>, flags: EventFlags, data: u64) -> io::Result<()> {
+    pub fn modify(&self, target: Borrowed<'_, K>, flags: EventFlags, data: u64) -> io::Result<()> {
         self.kernel.epoll_modify(self.fd(), target, flags, data)
     }
 
-    pub fn delete(&self, target: K::Borrowed<'_>) -> io::Result<()> {
+    pub fn delete(&self, target: Borrowed<'_, K>) -> io::Result<()> {
         self.kernel.epoll_delete(self.fd(), target)
     }
 
@@ -92,12 +94,12 @@ impl<K: Kernel> Bell<K> {
         Bell { kernel: kernel.clone(), fd: Arc::new(fd) }
     }
 
-    pub fn fd(&self) -> K::Borrowed<'_> {
-        K::borrow(&self.fd)
+    pub fn fd(&self) -> Borrowed<'_, K> {
+        self.fd.borrow()
     }
 
     pub fn number(&self) -> i32 {
-        K::number(self.fd())
+        <K::Fd as Descriptor>::number(self.fd())
     }
 
     pub fn duplicate(&self) -> Bell<K> {

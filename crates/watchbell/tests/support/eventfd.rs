@@ -3,13 +3,13 @@
 use std::os::fd::{AsFd, AsRawFd};
 use watchbell::epoll::Own;
 use watchbell::eventfd::{Counter, MAX_COUNT, NotAdmitted, Refusal, Semaphore};
-use watchbell::kernel::{EventBuffer, EventFlags, Kernel};
+use watchbell::kernel::{Descriptor, EventBuffer, EventFlags, Kernel};
 
 /// What epoll says of `source`, level-triggered, watched for everything.
 pub fn readiness<K: Kernel>(kernel: &K, source: &impl Own<K>) -> EventFlags {
     let epoll = kernel.epoll_create().expect("an epoll instance");
     let all = EventFlags::IN | EventFlags::OUT | EventFlags::PRI | EventFlags::RDHUP;
-    let borrowed = K::borrow(&epoll);
+    let borrowed = epoll.borrow();
     kernel.epoll_add(borrowed, source.own_descriptor(), all, 0).expect("an eventfd can be watched");
     let mut events = EventBuffer::with_capacity(1);
     kernel.epoll_wait(borrowed, &mut events, Some(std::time::Duration::ZERO)).expect("a wait");

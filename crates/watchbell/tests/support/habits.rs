@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use watchbell::kernel::{
-    Address, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received, Shutdown,
-    Sockets,
+    Address, Borrowed, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received,
+    Shutdown, Sockets,
 };
 
 /// What a kernel does worse than the one that it wraps.
@@ -109,15 +109,6 @@ macro_rules! pass_on {
 
 impl<K: Kernel, H: Habit> Kernel for Habitual<K, H> {
     type Fd = K::Fd;
-    type Borrowed<'fd> = K::Borrowed<'fd>;
-
-    fn borrow(fd: &K::Fd) -> K::Borrowed<'_> {
-        K::borrow(fd)
-    }
-
-    fn number(fd: K::Borrowed<'_>) -> i32 {
-        K::number(fd)
-    }
 
     fn now(&self) -> Instant {
         self.inner.now()
@@ -129,49 +120,49 @@ impl<K: Kernel, H: Habit> Kernel for Habitual<K, H> {
 
     pass_on! {
         Eventfd: eventfd(initval: u32, flags: EventfdFlags) -> K::Fd;
-        EventfdMode: eventfd_mode(fd: K::Borrowed<'_>) -> EventfdMode;
-        Read: read(fd: K::Borrowed<'_>, buf: &mut [u8]) -> usize;
-        Write: write(fd: K::Borrowed<'_>, buf: &[u8]) -> usize;
-        IsNonblocking: is_nonblocking(fd: K::Borrowed<'_>) -> bool;
-        SetNonblocking: set_nonblocking(fd: K::Borrowed<'_>) -> ();
-        Duplicate: duplicate(fd: K::Borrowed<'_>) -> K::Fd;
+        EventfdMode: eventfd_mode(fd: Borrowed<'_, K>) -> EventfdMode;
+        Read: read(fd: Borrowed<'_, K>, buf: &mut [u8]) -> usize;
+        Write: write(fd: Borrowed<'_, K>, buf: &[u8]) -> usize;
+        IsNonblocking: is_nonblocking(fd: Borrowed<'_, K>) -> bool;
+        SetNonblocking: set_nonblocking(fd: Borrowed<'_, K>) -> ();
+        Duplicate: duplicate(fd: Borrowed<'_, K>) -> K::Fd;
         EpollCreate: epoll_create() -> K::Fd;
         EpollAdd: epoll_add(
-            epoll: K::Borrowed<'_>,
-            target: K::Borrowed<'_>,
+            epoll: Borrowed<'_, K>,
+            target: Borrowed<'_, K>,
             flags: EventFlags,
             data: u64
         ) -> ();
         EpollModify: epoll_modify(
-            epoll: K::Borrowed<'_>,
-            target: K::Borrowed<'_>,
+            epoll: Borrowed<'_, K>,
+            target: Borrowed<'_, K>,
             flags: EventFlags,
             data: u64
         ) -> ();
-        EpollDelete: epoll_delete(epoll: K::Borrowed<'_>, target: K::Borrowed<'_>) -> ();
+        EpollDelete: epoll_delete(epoll: Borrowed<'_, K>, target: Borrowed<'_, K>) -> ();
         EpollWait: epoll_wait(
-            epoll: K::Borrowed<'_>,
+            epoll: Borrowed<'_, K>,
             events: &mut EventBuffer,
             timeout: Option<Duration>
         ) -> ();
-        Poll: poll_readable(fd: K::Borrowed<'_>, timeout: Option<Duration>) -> bool;
+        Poll: poll_readable(fd: Borrowed<'_, K>, timeout: Option<Duration>) -> bool;
     }
 }
 
 impl<K: Sockets, H: Habit> Sockets for Habitual<K, H> {
-    fn report_left(&self, socket: K::Borrowed<'_>, address: &Address) -> io::Result<bool> {
+    fn report_left(&self, socket: Borrowed<'_, K>, address: &Address) -> io::Result<bool> {
         let inner = self.refusing(Call::ReportLeft)?;
         Ok(self.habit.says_what_is_left() && inner.report_left(socket, address)?)
     }
 
-    fn recv(&self, socket: K::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received> {
+    fn recv(&self, socket: Borrowed<'_, K>, buf: &mut [u8]) -> io::Result<Received> {
         let inner = self.refusing(Call::Recv)?;
         let most = self.habit.moves(buf.len());
         let received = inner.recv(socket, &mut buf[..most])?;
         Ok(Received { left: received.left.filter(|_| self.habit.says_what_is_left()), ..received })
     }
 
-    fn send(&self, socket: K::Borrowed<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn send(&self, socket: Borrowed<'_, K>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let inner = self.refusing(Call::Send)?;
         let whole = bufs.iter().map(|buf| buf.len()).sum();
         let most = self.habit.moves(whole);
@@ -184,15 +175,15 @@ impl<K: Sockets, H: Habit> Sockets for Habitual<K, H> {
 
     pass_on! {
         Listen: listen(address: &Address, backlog: u32) -> K::Fd;
-        Accept: accept(listener: K::Borrowed<'_>) -> (K::Fd, Address);
+        Accept: accept(listener: Borrowed<'_, K>) -> (K::Fd, Address);
         Connect: connect(address: &Address) -> (K::Fd, bool);
-        Shutdown: shutdown(socket: K::Borrowed<'_>, how: Shutdown) -> ();
-        TakeError: take_error(socket: K::Borrowed<'_>) -> Option<io::Error>;
-        SetNodelay: set_nodelay(socket: K::Borrowed<'_>) -> ();
-        LocalAddress: local_address(socket: K::Borrowed<'_>) -> Address;
-        PeerAddress: peer_address(socket: K::Borrowed<'_>) -> Address;
+        Shutdown: shutdown(socket: Borrowed<'_, K>, how: Shutdown) -> ();
+        TakeError: take_error(socket: Borrowed<'_, K>) -> Option<io::Error>;
+        SetNodelay: set_nodelay(socket: Borrowed<'_, K>) -> ();
+        LocalAddress: local_address(socket: Borrowed<'_, K>) -> Address;
+        PeerAddress: peer_address(socket: Borrowed<'_, K>) -> Address;
         BindDatagram: bind_datagram(address: &Address) -> K::Fd;
-        RecvFrom: recv_from(socket: K::Borrowed<'_>, buf: &mut [u8]) -> (usize, Address);
-        SendTo: send_to(socket: K::Borrowed<'_>, buf: &[u8], address: &Address) -> usize;
+        RecvFrom: recv_from(socket: Borrowed<'_, K>, buf: &mut [u8]) -> (usize, Address);
+        SendTo: send_to(socket: Borrowed<'_, K>, buf: &[u8], address: &Address) -> usize;
     }
 }

@@ -61,7 +61,6 @@ impl fmt::Debug for Hooked {
 
 impl Kernel for Hooked {
     type Fd = OwnedFd;
-    type Borrowed<'fd> = BorrowedFd<'fd>;
 
     fn epoll_modify(
         &self,
@@ -85,14 +84,6 @@ impl Kernel for Hooked {
         Linux.epoll_wait(epoll, events, timeout)?;
         self.after_wait.pass();
         Ok(())
-    }
-
-    fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
-        Linux::borrow(fd)
-    }
-
-    fn number(fd: BorrowedFd<'_>) -> i32 {
-        Linux::number(fd)
     }
 
     fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<OwnedFd> {

@@ -6,8 +6,8 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watchbell::kernel::{
-    Address, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received, Shutdown,
-    Sockets,
+    Address, Borrowed, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received,
+    Shutdown, Sockets,
 };
 
 /// `K`, with a hook that can act, fail, panic or keep the calling thread, at three points: before
@@ -35,7 +35,6 @@ impl<K> fmt::Debug for Rigged<K> {
 
 impl<K: Kernel> Kernel for Rigged<K> {
     type Fd = K::Fd;
-    type Borrowed<'fd> = K::Borrowed<'fd>;
 
     fn epoll_create(&self) -> io::Result<Self::Fd> {
         (self.hook)(Call::EpollCreate)?;
@@ -44,7 +43,7 @@ impl<K: Kernel> Kernel for Rigged<K> {
 
     fn epoll_wait(
         &self,
-        epoll: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
         events: &mut EventBuffer,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
@@ -52,46 +51,38 @@ impl<K: Kernel> Kernel for Rigged<K> {
         if events.is_empty() { Ok(()) } else { (self.hook)(Call::EpollWait) }
     }
 
-    fn borrow(fd: &Self::Fd) -> Self::Borrowed<'_> {
-        K::borrow(fd)
-    }
-
-    fn number(fd: Self::Borrowed<'_>) -> i32 {
-        K::number(fd)
-    }
-
     fn eventfd(&self, initval: u32, flags: EventfdFlags) -> io::Result<Self::Fd> {
         self.inner.eventfd(initval, flags)
     }
 
-    fn eventfd_mode(&self, fd: Self::Borrowed<'_>) -> io::Result<EventfdMode> {
+    fn eventfd_mode(&self, fd: Borrowed<'_, Self>) -> io::Result<EventfdMode> {
         self.inner.eventfd_mode(fd)
     }
 
-    fn read(&self, fd: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<usize> {
+    fn read(&self, fd: Borrowed<'_, Self>, buf: &mut [u8]) -> io::Result<usize> {
         self.inner.read(fd, buf)
     }
 
-    fn write(&self, fd: Self::Borrowed<'_>, buf: &[u8]) -> io::Result<usize> {
+    fn write(&self, fd: Borrowed<'_, Self>, buf: &[u8]) -> io::Result<usize> {
         self.inner.write(fd, buf)
     }
 
-    fn is_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<bool> {
+    fn is_nonblocking(&self, fd: Borrowed<'_, Self>) -> io::Result<bool> {
         self.inner.is_nonblocking(fd)
     }
 
-    fn set_nonblocking(&self, fd: Self::Borrowed<'_>) -> io::Result<()> {
+    fn set_nonblocking(&self, fd: Borrowed<'_, Self>) -> io::Result<()> {
         self.inner.set_nonblocking(fd)
     }
 
-    fn duplicate(&self, fd: Self::Borrowed<'_>) -> io::Result<Self::Fd> {
+    fn duplicate(&self, fd: Borrowed<'_, Self>) -> io::Result<Self::Fd> {
         self.inner.duplicate(fd)
     }
 
     fn epoll_add(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
         flags: EventFlags,
         data: u64,
     ) -> io::Result<()> {
@@ -100,8 +91,8 @@ impl<K: Kernel> Kernel for Rigged<K> {
 
     fn epoll_modify(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
         flags: EventFlags,
         data: u64,
     ) -> io::Result<()> {
@@ -110,13 +101,13 @@ impl<K: Kernel> Kernel for Rigged<K> {
 
     fn epoll_delete(
         &self,
-        epoll: Self::Borrowed<'_>,
-        target: Self::Borrowed<'_>,
+        epoll: Borrowed<'_, Self>,
+        target: Borrowed<'_, Self>,
     ) -> io::Result<()> {
         self.inner.epoll_delete(epoll, target)
     }
 
-    fn poll_readable(&self, fd: Self::Borrowed<'_>, timeout: Option<Duration>) -> io::Result<bool> {
+    fn poll_readable(&self, fd: Borrowed<'_, Self>, timeout: Option<Duration>) -> io::Result<bool> {
         self.inner.poll_readable(fd, timeout)
     }
 
@@ -130,7 +121,7 @@ impl<K: Kernel> Kernel for Rigged<K> {
 }
 
 impl<K: Sockets> Sockets for Rigged<K> {
-    fn accept(&self, listener: Self::Borrowed<'_>) -> io::Result<(Self::Fd, Address)> {
+    fn accept(&self, listener: Borrowed<'_, Self>) -> io::Result<(Self::Fd, Address)> {
         (self.hook)(Call::Accept)?;
         self.inner.accept(listener)
     }
@@ -143,35 +134,35 @@ impl<K: Sockets> Sockets for Rigged<K> {
         self.inner.connect(address)
     }
 
-    fn report_left(&self, socket: Self::Borrowed<'_>, address: &Address) -> io::Result<bool> {
+    fn report_left(&self, socket: Borrowed<'_, Self>, address: &Address) -> io::Result<bool> {
         self.inner.report_left(socket, address)
     }
 
-    fn recv(&self, socket: Self::Borrowed<'_>, buf: &mut [u8]) -> io::Result<Received> {
+    fn recv(&self, socket: Borrowed<'_, Self>, buf: &mut [u8]) -> io::Result<Received> {
         self.inner.recv(socket, buf)
     }
 
-    fn send(&self, socket: Self::Borrowed<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn send(&self, socket: Borrowed<'_, Self>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         self.inner.send(socket, bufs)
     }
 
-    fn shutdown(&self, socket: Self::Borrowed<'_>, how: Shutdown) -> io::Result<()> {
+    fn shutdown(&self, socket: Borrowed<'_, Self>, how: Shutdown) -> io::Result<()> {
         self.inner.shutdown(socket, how)
     }
 
-    fn take_error(&self, socket: Self::Borrowed<'_>) -> io::Result<Option<io::Error>> {
+    fn take_error(&self, socket: Borrowed<'_, Self>) -> io::Result<Option<io::Error>> {
         self.inner.take_error(socket)
     }
 
-    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()> {
+    fn set_nodelay(&self, socket: Borrowed<'_, Self>) -> io::Result<()> {
         self.inner.set_nodelay(socket)
     }
 
-    fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
+    fn local_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address> {
         self.inner.local_address(socket)
     }
 
-    fn peer_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
+    fn peer_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address> {
         self.inner.peer_address(socket)
     }
 
@@ -181,7 +172,7 @@ impl<K: Sockets> Sockets for Rigged<K> {
 
     fn recv_from(
         &self,
-        socket: Self::Borrowed<'_>,
+        socket: Borrowed<'_, Self>,
         buf: &mut [u8],
     ) -> io::Result<(usize, Address)> {
         self.inner.recv_from(socket, buf)
@@ -189,7 +180,7 @@ impl<K: Sockets> Sockets for Rigged<K> {
 
     fn send_to(
         &self,
-        socket: Self::Borrowed<'_>,
+        socket: Borrowed<'_, Self>,
         buf: &[u8],
         address: &Address,
     ) -> io::Result<usize> {
