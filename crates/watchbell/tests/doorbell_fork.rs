@@ -11,14 +11,14 @@ use items::assert_ledger;
 use std::time::Duration;
 use watchbell::Error;
 use watchbell::doorbell::{Armed, Queue, doorbell};
-use watchbell::epoll::{Epoll, Events, Interest, OnBlocking};
+use watchbell::epoll::{AnyFd, Epoll, Events, Interest, OnBlocking};
 use watchbell::event_loop::EventLoop;
 
 #[test]
 fn c13_ends_dropped_in_a_forked_child_stay_the_parents() {
     let (bell, queue) = doorbell(4).unwrap();
     let epoll = Epoll::new().unwrap();
-    let queue = epoll.edge(queue, Interest::READABLE, OnBlocking::Refuse).unwrap();
+    let queue = epoll.edge(AnyFd(queue), Interest::READABLE, OnBlocking::Refuse).unwrap();
     let mut ends = Some((bell, queue));
     assert_eq!(
         in_child(|| ends.take().map_or(1, |ends| {
@@ -35,11 +35,11 @@ fn c13_ends_dropped_in_a_forked_child_stay_the_parents() {
         !events.is_empty()
     };
     assert!(!bell.is_closed(), "the child closed its copy");
-    assert_eq!(queue.get_mut().arm(), Armed::Sleep);
+    assert_eq!(queue.get_mut().0.arm(), Armed::Sleep);
     is_woken();
     bell.push(1).unwrap();
     assert!(is_woken(), "it is still in the interest list");
-    assert_eq!(queue.get_mut().pop(), Some(1));
+    assert_eq!(queue.get_mut().0.pop(), Some(1));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn c13_an_item_pushed_in_a_forked_child_is_the_childs() {
 fn c13_a_ring_in_a_forked_child_wakes_the_parent_for_nothing() {
     let (bell, queue) = doorbell::<u8>(4).unwrap();
     let epoll = Epoll::new().unwrap();
-    let mut queue = epoll.edge(queue, Interest::READABLE, OnBlocking::Refuse).unwrap();
-    assert_eq!(queue.get_mut().arm(), Armed::Sleep);
+    let mut queue = epoll.edge(AnyFd(queue), Interest::READABLE, OnBlocking::Refuse).unwrap();
+    assert_eq!(queue.get_mut().0.arm(), Armed::Sleep);
     let mut ends = Some(bell);
     assert_eq!(
         in_child(|| ends.take().map_or(1, |bell| {
@@ -68,7 +68,7 @@ fn c13_a_ring_in_a_forked_child_wakes_the_parent_for_nothing() {
     );
     let mut events = Events::with_capacity(1);
     epoll.wait(&mut events, None).unwrap();
-    assert_eq!((queue.get_mut().pop(), queue.get_mut().arm()), (None, Armed::Sleep));
+    assert_eq!((queue.get_mut().0.pop(), queue.get_mut().0.arm()), (None, Armed::Sleep));
 }
 
 #[test]

@@ -13,22 +13,22 @@ use support::watchdog;
 use watchbell::doorbell::{
     Armed, Doorbell, PushAllReason, PushError, Queue, doorbell, doorbell_on,
 };
-use watchbell::epoll::{Epoll, Events, Interest, OnBlocking};
+use watchbell::epoll::{AnyFd, Epoll, Events, Interest, OnBlocking};
 use watchbell::event_loop::EventLoop;
 use watchbell::kernel::{Call, Counting, Linux};
 
 /// Takes from `queue` until it has ended, sleeping as it should, and says what came.
 fn consume<T, R>(queue: Queue<T>, mut process: impl FnMut(T) -> R) -> (Vec<R>, Queue<T>) {
     let epoll = Epoll::new().unwrap();
-    let mut queue = epoll.edge(queue, Interest::READABLE, OnBlocking::Refuse).unwrap();
+    let mut queue = epoll.edge(AnyFd(queue), Interest::READABLE, OnBlocking::Refuse).unwrap();
     let (mut events, mut came) = (Events::with_capacity(1), Vec::new());
     loop {
-        queue.get_mut().drain(usize::MAX, |item| came.push(process(item)));
-        match queue.get_mut().arm() {
+        queue.get_mut().0.drain(usize::MAX, |item| came.push(process(item)));
+        match queue.get_mut().0.arm() {
             Armed::Item => {}
             Armed::Sleep => epoll.wait(&mut events, None).unwrap(),
             Armed::SleepBriefly => epoll.wait(&mut events, Some(Armed::BRIEFLY)).unwrap(),
-            Armed::Closed => return (came, queue.into_inner()),
+            Armed::Closed => return (came, queue.into_inner().0),
         }
     }
 }

@@ -28,24 +28,21 @@ use support::watchdog;
 use watchbell::doorbell::{
     Armed, Doorbell, Errno, PushAllReason, PushError, Queue, doorbell, doorbell_on,
 };
-use watchbell::epoll::{Edge, Epoll, Events, Interest, OnBlocking, Own, Registered};
+use watchbell::epoll::{AnyFd, Edge, Epoll, Events, Interest, OnBlocking, Registered};
 use watchbell::event_loop::{Budget, EventLoop};
 use watchbell::eventfd::{MAX_COUNT, Semaphore};
 use watchbell::kernel::{Call, Counting, EventFlags, Kernel, Linux};
 
 /// A queue in an epoll instance, asleep; and the events of a wait.
-struct Asleep<T, K: Kernel = Linux> {
+struct Asleep<T, K: Kernel<Fd = OwnedFd> = Linux> {
     epoll: Epoll<K>,
-    queue: Registered<Queue<T, K>, Edge, K>,
+    queue: Registered<AnyFd<Queue<T, K>>, Edge, K>,
 }
 
 impl<T, K: Kernel<Fd = OwnedFd>> Asleep<T, K> {
-    fn new(kernel: K, queue: Queue<T, K>) -> Asleep<T, K>
-    where
-        Queue<T, K>: watchbell::epoll::Source<K>,
-    {
+    fn new(kernel: K, queue: Queue<T, K>) -> Asleep<T, K> {
         let epoll = Epoll::on(kernel).unwrap();
-        let queue = epoll.edge(queue, Interest::READABLE, OnBlocking::Refuse).unwrap();
+        let queue = epoll.edge(AnyFd(queue), Interest::READABLE, OnBlocking::Refuse).unwrap();
         let mut asleep = Asleep { epoll, queue };
         asleep.sleeps();
         asleep
@@ -53,7 +50,7 @@ impl<T, K: Kernel<Fd = OwnedFd>> Asleep<T, K> {
 
     /// Arms, and takes the edges that were there before.
     fn sleeps(&mut self) {
-        assert_eq!(self.queue.get_mut().arm(), Armed::Sleep);
+        assert_eq!(self.queue.get_mut().0.arm(), Armed::Sleep);
         self.is_woken();
     }
 
@@ -87,8 +84,8 @@ fn fault_the_last_ring_outlives_its_sender() {
     bell.push(1).unwrap();
     drop(bell);
     assert!(asleep.is_woken());
-    assert_eq!(asleep.queue.get_mut().pop(), Some(1));
-    assert_eq!(asleep.queue.get_mut().arm(), Armed::Closed);
+    assert_eq!(asleep.queue.get_mut().0.pop(), Some(1));
+    assert_eq!(asleep.queue.get_mut().0.arm(), Armed::Closed);
 }
 
 #[test]
@@ -126,7 +123,7 @@ fn fault_a_full_bell_rings() {
         asleep.sleeps();
         bell.push(item).unwrap();
         assert!(asleep.is_woken(), "by a write of 0");
-        assert_eq!(asleep.queue.get_mut().pop(), Some(item));
+        assert_eq!(asleep.queue.get_mut().0.pop(), Some(item));
     }
     asleep.sleeps();
     bell.close();
@@ -155,7 +152,7 @@ fn fault_one_ring_a_sleep() {
         kernel.reset();
         (0..100).for_each(|item| bell.push(item).unwrap());
         assert!(asleep.is_woken());
-        assert_eq!(asleep.queue.get_mut().drain(usize::MAX, |_| {}), 100);
+        assert_eq!(asleep.queue.get_mut().0.drain(usize::MAX, |_| {}), 100);
         // The instance looks at its process once a wait; the loop, once a run.
         let calls = [Call::Write, Call::EpollWait, Call::ProcessId].map(|call| kernel.calls(call));
         assert_eq!((calls, kernel.total()), ([1, 1, 1], 3), "sleep {sleep}");
@@ -178,7 +175,7 @@ fn d03_a_ring_that_fails_is_told_and_made_by_the_next_push() {
     let kernel = Habitual::new(Linux, Failing::new(Call::Write, &[Code::IO, Code::IO]));
     let (bell, mut queue) = doorbell_on(kernel.clone(), 8).unwrap();
     let door = Door::new(kernel);
-    door.add(queue.own_descriptor(), EventFlags::IN | EventFlags::ET, 1).unwrap();
+    door.add(queue.as_fd(), EventFlags::IN | EventFlags::ET, 1).unwrap();
     assert_eq!(queue.arm(), Armed::Sleep);
     let unrung = bell.push(1).unwrap_err();
     assert_eq!(unrung, PushError::Unrung(Errno(Code::IO.raw_os_error())));

@@ -9,7 +9,7 @@ mod support;
 use door::{Bell, Door, refusal};
 use rustix::io::Errno;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -108,7 +108,7 @@ fn woken_by_a_write<K: Kernel, const N: usize>(kernel: K, flags: [EventFlags; N]
     })
 }
 
-fn exclusive<S: Source<K> + ExclusiveTarget, K: Kernel>(
+fn exclusive<S: Source<Fd = K::Fd> + ExclusiveTarget, K: Kernel>(
     epoll: &Epoll<K>,
     source: S,
     trigger: Trigger,
@@ -215,10 +215,7 @@ mod bodies {
         outer.add(inner.fd(), IN, 1).unwrap();
     }
 
-    pub fn x01_exclusive_belongs_to_one_registration<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn x01_exclusive_belongs_to_one_registration<K: Kernel>(kernel: K) {
         // The same target, in one instance exclusively and in another not: neither minds.
         let [one, other] = [(); 2].map(|()| Epoll::on(kernel.clone()).unwrap());
         let bell = Bell::new(&kernel, 0);
@@ -231,10 +228,7 @@ mod bodies {
         assert_eq!((ready(&one), ready(&other)), (0, 1));
     }
 
-    pub fn x03_every_interest_that_can_be_written_is_accepted<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn x03_every_interest_that_can_be_written_is_accepted<K: Kernel>(kernel: K) {
         use ExclusiveInterest::{Both, Readable, Writable};
         let (epoll, mut bell) = (Epoll::on(kernel.clone()).unwrap(), Bell::new(&kernel, 1));
         for interest in [Readable, Writable, Both] {
@@ -246,20 +240,14 @@ mod bodies {
         }
     }
 
-    pub fn x05_an_event_wakes_an_exclusive_instance_and_every_ordinary_one<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn x05_an_event_wakes_an_exclusive_instance_and_every_ordinary_one<K: Kernel>(kernel: K) {
         for trigger in [Trigger::Level, Trigger::Edge(OnBlocking::Refuse)] {
             let kernel = kernel.clone();
             watchdog(move || woken_beside_each_other(&kernel, trigger));
         }
     }
 
-    fn woken_beside_each_other<K: Kernel>(kernel: &K, trigger: Trigger)
-    where
-        Bell<K>: Source<K>,
-    {
+    fn woken_beside_each_other<K: Kernel>(kernel: &K, trigger: Trigger) {
         let (bell, stop) = (Bell::new(kernel, 0), Bell::new(kernel, 0));
         let instance = |is_exclusive: bool| {
             let epoll = Epoll::on(kernel.clone()).unwrap();
@@ -280,10 +268,7 @@ mod bodies {
         waiters.end(|| stop.write(1));
     }
 
-    pub fn x07_an_exclusive_edge_has_to_be_non_blocking_and_drained<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn x07_an_exclusive_edge_has_to_be_non_blocking_and_drained<K: Kernel>(kernel: K) {
         let epoll = Epoll::on(kernel.clone()).unwrap();
         let blocking = Bell::with_flags(&kernel, 0, EventfdFlags::SEMAPHORE);
         let edge = |source, choice| {
@@ -343,8 +328,10 @@ fn x02_a_registration_cannot_be_modified_behind_the_types_back() {
 /// A source whose type hides that it is an epoll instance.
 struct Disguised(Epoll);
 
-impl AsFd for Disguised {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+impl Source for Disguised {
+    type Fd = OwnedFd;
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }

@@ -30,17 +30,14 @@ const ET: EventFlags = EventFlags::ET;
 const ONESHOT: EventFlags = EventFlags::ONESHOT;
 
 /// The lease of an event that is there now.
-fn next<S, K: Kernel>(leases: &Leases<S, K>) -> Option<Lease<S, K>> {
+fn next<S: Source<Fd = K::Fd>, K: Kernel>(leases: &Leases<S, K>) -> Option<Lease<S, K>> {
     leases.wait(Some(Duration::ZERO)).unwrap()
 }
 
 mod bodies {
     use super::*;
 
-    pub fn e11_an_event_hands_the_source_out_and_is_silent_until_rearmed<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_an_event_hands_the_source_out_and_is_silent_until_rearmed<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         let bell = Bell::new(&kernel, 0);
         let token = leases.add(bell.clone(), READABLE).unwrap();
@@ -66,10 +63,7 @@ mod bodies {
         assert_eq!((leases.out(), leases.len(), leases.undecided()), (0, 0, 0));
     }
 
-    pub fn e11_a_refused_rearm_gives_the_lease_back<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_a_refused_rearm_gives_the_lease_back<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         leases.add(Bell::new(&kernel, 1), READABLE).unwrap();
         let mut lease = next(&leases).unwrap();
@@ -85,10 +79,7 @@ mod bodies {
         assert_eq!((leases.out(), leases.ghosts()), (0, 0));
     }
 
-    pub fn e11_a_lease_dropped_undecided_is_recorded_and_closes_its_source<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_a_lease_dropped_undecided_is_recorded_and_closes_its_source<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         let reported = Arc::new(Mutex::new(Vec::<Event>::new()));
         let report = Arc::clone(&reported);
@@ -111,20 +102,14 @@ mod bodies {
         assert_eq!(leases.stale(), 0);
     }
 
-    pub fn e11_a_leaked_lease_shows_in_the_leases_out<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_a_leaked_lease_shows_in_the_leases_out<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         leases.add(Bell::new(&kernel, 1), READABLE).unwrap();
         std::mem::forget(next(&leases).unwrap());
         assert_eq!((leases.out(), leases.undecided()), (1, 0));
     }
 
-    pub fn e11_a_transferred_source_has_its_next_event_elsewhere<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_a_transferred_source_has_its_next_event_elsewhere<K: Kernel>(kernel: K) {
         let [here, there] = [(); 2].map(|()| Leases::on(kernel.clone()).unwrap());
         let bell = Bell::new(&kernel, 1);
         here.add(bell.clone(), READABLE).unwrap();
@@ -140,10 +125,7 @@ mod bodies {
         assert_eq!((here.ghosts(), there.ghosts()), (0, 0));
     }
 
-    pub fn e11_a_refused_transfer_changes_nothing<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_a_refused_transfer_changes_nothing<K: Kernel>(kernel: K) {
         let [here, there] = [(); 2].map(|()| Leases::on(kernel.clone()).unwrap());
         let bell = Bell::new(&kernel, 1);
         there.add(bell.clone(), Interest::NONE).unwrap();
@@ -156,10 +138,7 @@ mod bodies {
         drop(next(&here).unwrap().close());
     }
 
-    pub fn e11_a_dropped_set_refuses_to_rearm_and_closes_what_rests<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e11_a_dropped_set_refuses_to_rearm_and_closes_what_rests<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         let (out, resting) = (Bell::new(&kernel, 1), Bell::new(&kernel, 0));
         leases.add(out.clone(), READABLE).unwrap();
@@ -176,10 +155,7 @@ mod bodies {
         assert_eq!(resting.read(), 1, "this clone is the only one left");
     }
 
-    pub fn e12_what_arrived_before_the_rearm_is_told<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e12_what_arrived_before_the_rearm_is_told<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         let bell = Bell::new(&kernel, 1);
         leases.add(bell.clone(), READABLE).unwrap();
@@ -192,10 +168,7 @@ mod bodies {
         assert!(next(&leases).is_some_and(|lease| lease.close().read() == 1));
     }
 
-    pub fn e13_a_source_taken_out_leaves_the_list<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e13_a_source_taken_out_leaves_the_list<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         let bell = Bell::new(&kernel, 0);
         let duplicate = bell.duplicate();
@@ -207,10 +180,7 @@ mod bodies {
         assert_eq!((leases.stale(), leases.ghosts()), (0, 0));
     }
 
-    pub fn e13_a_ghost_of_a_lease_is_counted_and_silent<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e13_a_ghost_of_a_lease_is_counted_and_silent<K: Kernel>(kernel: K) {
         let leases = Leases::on(kernel.clone()).unwrap();
         let bell = Bell::new(&kernel, 1);
         let duplicate = bell.duplicate();
@@ -266,10 +236,7 @@ mod bodies {
         assert_eq!([door.ready(), door.ready()], ["[3:OUT]", "[3:OUT]"]);
     }
 
-    pub fn case_y009_each_instance_disarms_for_itself<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn case_y009_each_instance_disarms_for_itself<K: Kernel>(kernel: K) {
         let [a, b] = [(); 2].map(|()| Leases::on(kernel.clone()).unwrap());
         let bell = Bell::new(&kernel, 0);
         a.add(bell.clone(), READABLE).unwrap();
@@ -345,8 +312,10 @@ struct Guarded {
     held: Arc<AtomicBool>,
 }
 
-impl AsFd for Guarded {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+impl Source for Guarded {
+    type Fd = std::os::fd::OwnedFd;
+
+    fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
@@ -430,12 +399,6 @@ fn e11_a_set_is_a_source_of_another_instance() {
     outer.wait(&mut events, Some(Duration::ZERO)).unwrap();
     assert!(events.is_empty(), "the only event was taken");
     drop(lease.close());
-}
-
-impl Source<Hooked> for Bell<Hooked> {
-    fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.fd()
-    }
 }
 
 #[test]

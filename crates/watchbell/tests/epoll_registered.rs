@@ -11,10 +11,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
-use watchbell::epoll::{Edge, Epoll, Events, Interest, Level, OnBlocking, Readiness};
+use watchbell::epoll::{AnyFd, Edge, Epoll, Events, Interest, Level, OnBlocking, Readiness};
 use watchbell::epoll::{Registered, Source, Token};
-use watchbell::kernel::{EventFlags, EventfdFlags, Kernel, Linux};
+use watchbell::eventfd::Counter;
+use watchbell::kernel::{Call, Counting, EventFlags, EventfdFlags, Kernel, Linux};
 use watchbell::{Error, Rejected};
 
 const READABLE: Interest = Interest::READABLE;
@@ -28,13 +30,13 @@ enum Mode {
     Edge,
 }
 
-enum Watched<S, K: Kernel> {
+enum Watched<S: Source<Fd = K::Fd>, K: Kernel> {
     Level(Registered<S, Level, K>),
     Edge(Registered<S, Edge, K>),
 }
 
 impl Mode {
-    fn watch<S: Source<K>, K: Kernel>(self, epoll: &Epoll<K>, source: S) -> Watched<S, K> {
+    fn watch<S: Source<Fd = K::Fd>, K: Kernel>(self, epoll: &Epoll<K>, source: S) -> Watched<S, K> {
         match self {
             Mode::Level => Watched::Level(epoll.level(source, READABLE).unwrap()),
             Mode::Edge => {
@@ -44,7 +46,7 @@ impl Mode {
     }
 }
 
-impl<S, K: Kernel> Watched<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Watched<S, K> {
     fn token(&self) -> Token {
         match self {
             Watched::Level(registered) => registered.token(),
@@ -71,10 +73,7 @@ fn ready<K: Kernel>(epoll: &Epoll<K>) -> Vec<Token> {
 mod bodies {
     use super::*;
 
-    pub fn e01_taking_an_event_takes_no_byte<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e01_taking_an_event_takes_no_byte<K: Kernel>(kernel: K) {
         for mode in MODES {
             let epoll = Epoll::on(kernel.clone()).unwrap();
             let bell = Bell::new(&kernel, 0);
@@ -88,10 +87,7 @@ mod bodies {
         }
     }
 
-    pub fn e02_an_edge_is_told_once_and_each_write_makes_one<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e02_an_edge_is_told_once_and_each_write_makes_one<K: Kernel>(kernel: K) {
         let epoll = Epoll::on(kernel.clone()).unwrap();
         let edge = epoll.edge(Bell::new(&kernel, 0), READABLE, OnBlocking::Refuse).unwrap();
         for _ in 0..2 {
@@ -104,10 +100,7 @@ mod bodies {
         assert_eq!(ready(&epoll), []);
     }
 
-    pub fn e06_a_blocking_source_is_refused_or_set_as_the_caller_chose<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e06_a_blocking_source_is_refused_or_set_as_the_caller_chose<K: Kernel>(kernel: K) {
         let epoll = Epoll::on(kernel.clone()).unwrap();
         let blocking = Bell::with_flags(&kernel, 0, EventfdFlags::empty());
         let refused = epoll.edge(blocking, READABLE, OnBlocking::Refuse);
@@ -123,20 +116,14 @@ mod bodies {
         assert!(epoll.edge(source, READABLE, OnBlocking::Refuse).is_ok());
     }
 
-    pub fn e06_a_level_does_not_ask<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e06_a_level_does_not_ask<K: Kernel>(kernel: K) {
         let epoll = Epoll::on(kernel.clone()).unwrap();
         let blocking = Bell::with_flags(&kernel, 0, EventfdFlags::empty());
         let level = epoll.level(blocking, READABLE).unwrap();
         assert!(!kernel.is_nonblocking(level.get_ref().fd()).unwrap());
     }
 
-    pub fn e13_a_dropped_source_leaves_the_list_though_a_duplicate_lives<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e13_a_dropped_source_leaves_the_list_though_a_duplicate_lives<K: Kernel>(kernel: K) {
         for mode in MODES {
             let epoll = Epoll::on(kernel.clone()).unwrap();
             let bell = Bell::new(&kernel, 0);
@@ -150,10 +137,7 @@ mod bodies {
         }
     }
 
-    pub fn e13_an_event_already_fetched_never_names_a_successor<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e13_an_event_already_fetched_never_names_a_successor<K: Kernel>(kernel: K) {
         for mode in MODES {
             let epoll = Epoll::on(kernel.clone()).unwrap();
             let watched = mode.watch(&epoll, Bell::new(&kernel, 1));
@@ -183,10 +167,7 @@ mod bodies {
         }
     }
 
-    pub fn e13_a_ghost_is_counted_and_names_nobody_else<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn e13_a_ghost_is_counted_and_names_nobody_else<K: Kernel>(kernel: K) {
         for mode in MODES {
             let epoll = Epoll::on(kernel.clone()).unwrap();
             let bell = Bell::new(&kernel, 0);
@@ -206,10 +187,7 @@ mod bodies {
         }
     }
 
-    pub fn case_s142_interest_can_be_changed_at_any_time<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn case_s142_interest_can_be_changed_at_any_time<K: Kernel>(kernel: K) {
         let epoll = Epoll::on(kernel.clone()).unwrap();
         let level = epoll.level(Bell::new(&kernel, 1), Interest::NONE).unwrap();
         assert_eq!(ready(&epoll), []);
@@ -219,11 +197,7 @@ mod bodies {
         assert_eq!(ready(&epoll), []);
     }
 
-    pub fn case_c060_a_nested_instance_is_readable_while_it_has_events<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-        Epoll<K>: Source<K>,
-    {
+    pub fn case_c060_a_nested_instance_is_readable_while_it_has_events<K: Kernel>(kernel: K) {
         let (outer, inner) =
             (Epoll::on(kernel.clone()).unwrap(), Epoll::on(kernel.clone()).unwrap());
         let level = inner.level(Bell::new(&kernel, 0), READABLE).unwrap();
@@ -246,10 +220,7 @@ mod bodies {
         assert!(told().is_empty());
     }
 
-    pub fn case_c062_instances_cannot_watch_each_other_in_a_circle<K: Kernel>(kernel: K)
-    where
-        for<'a> &'a Epoll<K>: Source<K>,
-    {
+    pub fn case_c062_instances_cannot_watch_each_other_in_a_circle<K: Kernel>(kernel: K) {
         let [a, b, c] = [(); 3].map(|()| Epoll::on(kernel.clone()).unwrap());
         let watch = |outer: &Epoll<K>, inner| {
             let registered = outer.level(inner, READABLE).map_err(Error::from);
@@ -358,4 +329,26 @@ fn case_s211_a_duplicate_keeps_a_registration_that_nobody_can_remove() {
     assert_eq!(door.ready(), "[1:IN, 2:IN]");
     drop(duplicate);
     assert_eq!(door.ready(), "[]");
+}
+
+/// A decorator has the descriptors of the kernel that it wraps, and takes the same sources.
+#[test]
+fn e06_only_a_source_that_may_block_is_looked_at() {
+    let kernel = Counting::new(Linux);
+    let epoll = Epoll::on(kernel.clone()).unwrap();
+    let looks = || (kernel.calls(Call::IsNonblocking), kernel.calls(Call::SetNonblocking));
+
+    let counter = Counter::on(kernel.clone(), 0).unwrap();
+    let _counter = epoll.edge(counter, Interest::READABLE, OnBlocking::Refuse).unwrap();
+    let counter = Arc::new(Counter::new(0).unwrap());
+    let _counter = epoll.edge(counter, Interest::READABLE, OnBlocking::SetNonblocking).unwrap();
+    assert_eq!(looks(), (0, 0));
+
+    let (one, other) = UnixStream::pair().unwrap();
+    let refused = epoll.edge(&one, Interest::READABLE, OnBlocking::Refuse);
+    assert!(matches!(refused, Err(Rejected { error: Error::Blocking, .. })));
+    assert_eq!(looks(), (1, 0));
+    let other = AnyFd(other);
+    let _other = epoll.edge(other, Interest::READABLE, OnBlocking::SetNonblocking).unwrap();
+    assert_eq!(looks(), (1, 1));
 }

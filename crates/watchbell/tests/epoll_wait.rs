@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use support::{Observed, observe, watchdog};
-use watchbell::epoll::{Epoll, Event, Events, Interest, OnBlocking, Source};
+use watchbell::epoll::{Epoll, Event, Events, Interest, OnBlocking};
 use watchbell::kernel::{EventBuffer, EventFlags, Kernel, Linux};
 
 /// A thread that waits for ever on `epoll` and returns what it is told.
@@ -47,10 +47,7 @@ mod bodies {
         }
     }
 
-    pub fn case_c100_any_timeout_can_be_asked_for<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn case_c100_any_timeout_can_be_asked_for<K: Kernel>(kernel: K) {
         let epoll = Epoll::on(kernel.clone()).unwrap();
         let level = epoll.level(Bell::new(&kernel, 1), Interest::READABLE).unwrap();
         let mut events = Events::with_capacity(1);
@@ -61,10 +58,7 @@ mod bodies {
         }
     }
 
-    pub fn case_s223_a_blocked_wait_sees_what_is_added_or_modified<K: Kernel>(kernel: K)
-    where
-        Bell<K>: Source<K>,
-    {
+    pub fn case_s223_a_blocked_wait_sees_what_is_added_or_modified<K: Kernel>(kernel: K) {
         watchdog(move || {
             let epoll = Arc::new(Epoll::on(kernel.clone()).unwrap());
             let blocked = waiter(&epoll);

@@ -10,12 +10,12 @@ use looped::{Bump, Trigger, counted, drive, reporting, rest, shared};
 use rustix::io::Errno;
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::rc::Rc;
 use std::time::Duration;
 use support::watchdog;
-use watchbell::epoll::Interest;
+use watchbell::epoll::{Interest, Source};
 use watchbell::event_loop::{Accept, Budget, EventLoop};
 use watchbell::sync::Arc;
 
@@ -53,8 +53,10 @@ impl Troubled {
     }
 }
 
-impl AsFd for Troubled {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+impl Source for Troubled {
+    type Fd = OwnedFd;
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 }

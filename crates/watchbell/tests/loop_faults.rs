@@ -15,7 +15,7 @@ use std::panic::panic_any;
 use std::rc::Rc;
 use std::time::Duration;
 use support::watchdog;
-use watchbell::epoll::{Interest, OnBlocking, Own, Token};
+use watchbell::epoll::{Interest, OnBlocking, Source, Token};
 use watchbell::event_loop::Direction::{Input, Output};
 use watchbell::event_loop::{EventLoop, Ready, Turn};
 use watchbell::eventfd::Counter;
@@ -63,10 +63,14 @@ impl<K: Kernel> Bomb<K> {
     }
 }
 
-impl<K: Kernel> Own<K> for Bomb<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
+impl<K: Kernel> Source for Bomb<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
         assert!(!self.no_descriptor.get(), "no descriptor");
-        self.counter.own_descriptor()
+        self.counter.descriptor()
     }
 }
 
@@ -568,8 +572,10 @@ fn e13_a_healing_keeps_each_mode_and_wakes_no_paused_source_for_ever() {
 /// A source with a descriptor that the handler can point at another file under the same number.
 struct Pointed(OwnedFd);
 
-impl AsFd for Pointed {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+impl Source for Pointed {
+    type Fd = OwnedFd;
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }

@@ -4,7 +4,7 @@ use super::channel::Armed;
 use super::ring::Cursor;
 use super::shared::Shared;
 use crate::Ledger;
-use crate::epoll::Own;
+use crate::epoll::Source;
 use crate::kernel::{Borrowed, Kernel, Linux};
 use crate::sync::{Arc, thread};
 use std::fmt;
@@ -269,9 +269,10 @@ impl<T, K: Kernel> Drop for Queue<T, K> {
     }
 }
 
-impl<T, K: Kernel> Own<K> for Queue<T, K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
-        self.shared.bell.own_descriptor()
+impl<T, K: Kernel> Queue<T, K> {
+    /// The bell's descriptor, for this library's own loop.
+    pub(crate) fn bell(&self) -> Borrowed<'_, K> {
+        self.shared.bell.descriptor()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Registrations of one target in several instances, of which an event wakes one or a few.
 
 use super::registered::{Mode, sealed};
-use super::{Epoll, OnBlocking, Registered, Source};
+use super::{AnyFd, Epoll, OnBlocking, Registered, Source};
 use crate::Rejected;
 use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
 use std::io::{PipeReader, PipeWriter};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 
 /// Exclusive (`EPOLLEXCLUSIVE`): of the instances that watch a target this way, an event wakes one
@@ -100,6 +101,7 @@ impl ExclusiveTarget for PipeReader {}
 impl ExclusiveTarget for PipeWriter {}
 impl<T: ExclusiveTarget + ?Sized> ExclusiveTarget for Arc<T> {}
 impl<T: ExclusiveTarget + ?Sized> ExclusiveTarget for &T {}
+impl<T: ExclusiveTarget + AsFd> ExclusiveTarget for AnyFd<T> {}
 
 impl ExclusiveInterest {
     pub(crate) fn flags(self) -> EventFlags {
@@ -153,7 +155,7 @@ impl<K: Kernel> Epoll<K> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[doc(alias = "EPOLLEXCLUSIVE")]
-    pub fn exclusive<S: Source<K> + ExclusiveTarget>(
+    pub fn exclusive<S: Source<Fd = K::Fd> + ExclusiveTarget>(
         &self,
         source: S,
         interest: ExclusiveInterest,
@@ -165,6 +167,6 @@ impl<K: Kernel> Epoll<K> {
         };
         let token = self.instance().next_token();
         let flags = interest.flags() | trigger.flags();
-        Registered::add(self.instance(), source, S::descriptor, token, flags, on_blocking)
+        Registered::add(self.instance(), source, token, flags, on_blocking)
     }
 }

@@ -1,7 +1,7 @@
 //! The right to work on one source, as a value.
 
 use super::leases::Shared;
-use super::{Event, Interest, Leases, Readiness, Token};
+use super::{Event, Interest, Leases, Readiness, Source, Token};
 use crate::Rejected;
 use crate::kernel::{Kernel, Linux};
 use crate::sync::Arc;
@@ -48,7 +48,7 @@ use std::fmt;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[must_use = "a lease that is dropped undecided closes its source"]
-pub struct Lease<S, K: Kernel = Linux> {
+pub struct Lease<S: Source<Fd = K::Fd>, K: Kernel = Linux> {
     home: Arc<Shared<S, K>>,
     /// `None` only once a decision has taken it.
     source: Option<S>,
@@ -56,7 +56,7 @@ pub struct Lease<S, K: Kernel = Linux> {
     event: Event,
 }
 
-impl<S, K: Kernel> Lease<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Lease<S, K> {
     pub(super) fn new(
         home: Arc<Shared<S, K>>,
         source: S,
@@ -225,7 +225,7 @@ impl<S, K: Kernel> Lease<S, K> {
     }
 }
 
-impl<S, K: Kernel> Drop for Lease<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Drop for Lease<S, K> {
     fn drop(&mut self) {
         // A forked child has a copy, which was never a lease of its own; `source` is closed below.
         if self.source.is_none() || self.home.instance.check_owner().is_err() {
@@ -241,7 +241,7 @@ impl<S, K: Kernel> Drop for Lease<S, K> {
     }
 }
 
-impl<S: fmt::Debug, K: Kernel> fmt::Debug for Lease<S, K> {
+impl<S: Source<Fd = K::Fd> + fmt::Debug, K: Kernel> fmt::Debug for Lease<S, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
             .field("source", &self.source)

@@ -1,7 +1,6 @@
 //! A set of one-shot registrations, and the waiting that hands their sources out.
 
-use super::registered::DescriptorOf;
-use super::{Event, Events, Instance, Interest, Lease, Own, Source, Token};
+use super::{Event, Events, Instance, Interest, Lease, Source, Token};
 use crate::kernel::{Borrowed, EventBuffer, EventFlags, Kernel, Linux, number};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, OnceLock, lock};
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// One-shot registrations (`EPOLLONESHOT`), whose event hands out the source itself.
@@ -55,14 +54,13 @@ use std::time::Duration;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[doc(alias = "EPOLLONESHOT")]
-pub struct Leases<S, K: Kernel = Linux> {
+pub struct Leases<S: Source<Fd = K::Fd>, K: Kernel = Linux> {
     shared: Arc<Shared<S, K>>,
 }
 
 /// What a set and its leases share.
-pub(super) struct Shared<S, K: Kernel> {
+pub(super) struct Shared<S: Source<Fd = K::Fd>, K: Kernel> {
     pub(super) instance: Instance<K>,
-    pub(super) descriptor: DescriptorOf<S, K>,
     resting: Mutex<Resting<S>>,
     /// The sources that have been added and have not left, resting or leased.
     len: AtomicUsize,
@@ -85,7 +83,7 @@ pub(super) struct Resting<S> {
     closed: bool,
 }
 
-impl<S: Source<Linux>> Leases<S, Linux> {
+impl<S: Source<Fd = OwnedFd>> Leases<S, Linux> {
     /// A new set, with an epoll instance of the running kernel that is closed on exec.
     ///
     /// # Errors
@@ -97,7 +95,7 @@ impl<S: Source<Linux>> Leases<S, Linux> {
     }
 }
 
-impl<S: Source<K>, K: Kernel> Leases<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Leases<S, K> {
     /// A new set, with an epoll instance of `kernel`.
     ///
     /// # Errors
@@ -107,7 +105,6 @@ impl<S: Source<K>, K: Kernel> Leases<S, K> {
     pub fn on(kernel: K) -> io::Result<Leases<S, K>> {
         let shared = Shared {
             instance: Instance::on(kernel)?,
-            descriptor: S::descriptor,
             resting: Mutex::new(Resting { sources: BTreeMap::new(), closed: false }),
             len: AtomicUsize::new(0),
             out: AtomicUsize::new(0),
@@ -119,7 +116,7 @@ impl<S: Source<K>, K: Kernel> Leases<S, K> {
     }
 }
 
-impl<S, K: Kernel> Leases<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Leases<S, K> {
     /// Adds a source. Its next event hands it out; so may readiness that is there already.
     ///
     /// # Errors
@@ -342,7 +339,7 @@ impl<S, K: Kernel> Leases<S, K> {
     }
 }
 
-impl<S, K: Kernel> Shared<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Shared<S, K> {
     /// Adds a source to the interest list and to those that rest here; where it comes from another
     /// set, it leaves that one's interest list once this one has it.
     pub(super) fn admit(
@@ -390,7 +387,7 @@ impl<S, K: Kernel> Shared<S, K> {
         }
         let Instance { kernel, .. } = &self.instance;
         let flags = interest.flags() | EventFlags::ONESHOT;
-        let target = (self.descriptor)(&source);
+        let target = source.descriptor();
         if let Err(error) = control(kernel, self.instance.fd(), target, flags, token.0) {
             return Err(Rejected { source, error: Error::Os(error) });
         }
@@ -420,14 +417,14 @@ impl<S, K: Kernel> Shared<S, K> {
     pub(super) fn leave(&self, source: &S) {
         self.len.fetch_sub(1, Ordering::Relaxed);
         // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
-        let _ = self.instance.delete((self.descriptor)(source));
+        let _ = self.instance.delete(source.descriptor());
     }
 }
 
 /// `EPOLL_CTL_ADD` or `EPOLL_CTL_MOD`.
 type Control<K> = fn(&K, Borrowed<'_, K>, Borrowed<'_, K>, EventFlags, u64) -> io::Result<()>;
 
-impl<S, K: Kernel> Drop for Leases<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Drop for Leases<S, K> {
     fn drop(&mut self) {
         // In a forked child the interest list is the parent's, and the lock may be held by a thread
         // that was not copied: the child's descriptors are closed with `Shared`, and that is all.
@@ -444,13 +441,17 @@ impl<S, K: Kernel> Drop for Leases<S, K> {
     }
 }
 
-impl<S, K: Kernel> Own<K> for Leases<S, K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Source for Leases<S, K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
         self.shared.instance.fd()
     }
 }
 
-impl<S, K: Kernel> AsFd for Leases<S, K>
+impl<S: Source<Fd = K::Fd>, K: Kernel> AsFd for Leases<S, K>
 where
     K::Fd: AsFd,
 {
@@ -459,7 +460,7 @@ where
     }
 }
 
-impl<S, K: Kernel> fmt::Debug for Leases<S, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> fmt::Debug for Leases<S, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leases")
             .field("fd", &number::<K>(self.shared.instance.fd()))

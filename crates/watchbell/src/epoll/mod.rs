@@ -27,9 +27,8 @@ pub use exclusive::{Exclusive, ExclusiveInterest, ExclusiveTarget, Trigger};
 pub use flags::{Interest, Readiness};
 pub use lease::Lease;
 pub use leases::Leases;
-pub(crate) use registered::DescriptorOf;
 pub use registered::{Edge, Level, Mode, Modifiable, Registered};
-pub use source::{Own, Source};
+pub use source::{AnyFd, Source};
 
 use crate::kernel::{Borrowed, Descriptor, EventBuffer, EventFlags, Kernel, Linux, number};
 use crate::sync::Arc;
@@ -177,13 +176,13 @@ impl<K: Kernel> Epoll<K> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[doc(alias = "EPOLL_CTL_ADD")]
-    pub fn level<S: Source<K>>(
+    pub fn level<S: Source<Fd = K::Fd>>(
         &self,
         source: S,
         interest: Interest,
     ) -> Result<Registered<S, Level, K>, Rejected<S>> {
         let token = self.instance.next_token();
-        Registered::add(&self.instance, source, S::descriptor, token, interest.flags(), None)
+        Registered::add(&self.instance, source, token, interest.flags(), None)
     }
 
     /// Watches `source` edge-triggered: told once an edge, whatever is done about it.
@@ -196,7 +195,8 @@ impl<K: Kernel> Epoll<K> {
     ///
     /// As [`Epoll::level`], and [`Error::Blocking`] where the descriptor is blocking and
     /// [`OnBlocking::Refuse`] was asked for. A source that was made non-blocking and is then
-    /// refused by epoll_ctl(2) comes back non-blocking.
+    /// refused by epoll_ctl(2) comes back non-blocking. One that is non-blocking from the start
+    /// ([`Source::IS_NONBLOCKING`]) is not looked at.
     ///
     /// # Example
     ///
@@ -213,14 +213,14 @@ impl<K: Kernel> Epoll<K> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[doc(alias = "EPOLLET")]
-    pub fn edge<S: Source<K>>(
+    pub fn edge<S: Source<Fd = K::Fd>>(
         &self,
         source: S,
         interest: Interest,
         on_blocking: OnBlocking,
     ) -> Result<Registered<S, Edge, K>, Rejected<S>> {
         let (token, flags) = (self.instance.next_token(), interest.flags());
-        Registered::add(&self.instance, source, S::descriptor, token, flags, Some(on_blocking))
+        Registered::add(&self.instance, source, token, flags, Some(on_blocking))
     }
 
     /// Waits until a registration is ready or `timeout` has passed; `None` waits for ever.
@@ -367,8 +367,13 @@ impl Event {
     }
 }
 
-impl<K: Kernel> Own<K> for Epoll<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
+/// No wait on it with a time-out of zero blocks.
+impl<K: Kernel> Source for Epoll<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
         self.instance.fd()
     }
 }

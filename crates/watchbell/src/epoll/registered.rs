@@ -1,6 +1,6 @@
 //! A source in the interest list.
 
-use super::{Instance, Interest, OnBlocking, Token};
+use super::{Instance, Interest, OnBlocking, Source, Token};
 use crate::kernel::{Borrowed, EventFlags, Kernel, Linux, number};
 use crate::sync::Arc;
 use crate::{Error, Rejected};
@@ -15,19 +15,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// In a forked child dropping it only closes the child's descriptor: the interest list is the
 /// parent's.
 #[must_use = "a registration that is dropped ends at once"]
-pub struct Registered<S, M: Mode, K: Kernel = Linux> {
+pub struct Registered<S: Source<Fd = K::Fd>, M: Mode, K: Kernel = Linux> {
     instance: Arc<Instance<K>>,
     /// `None` only once [`into_inner`](Registered::into_inner) has taken it.
     source: Option<S>,
-    descriptor: DescriptorOf<S, K>,
     /// The descriptor that was registered.
     number: i32,
     token: Token,
     mode: PhantomData<M>,
 }
-
-/// How to reach a source's descriptor, by [`Source`](super::Source) or by [`Own`](super::Own).
-pub(crate) type DescriptorOf<S, K> = fn(&S) -> Borrowed<'_, K>;
 
 /// Level-triggered: told at each wait for as long as the source is ready.
 #[derive(Debug)]
@@ -67,21 +63,23 @@ pub trait Modifiable: Mode {}
 impl Modifiable for Level {}
 impl Modifiable for Edge {}
 
-impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
-    /// Registers `source`; of one that must not block, `on_blocking` says what to do if it would.
+impl<S: Source<Fd = K::Fd>, M: Mode, K: Kernel> Registered<S, M, K> {
+    /// Registers `source`; of one that must not block, `on_blocking` says what to do if it would,
+    /// unless its type says that it does not.
     ///
     /// The process is looked at first: `O_NONBLOCK` of an inherited descriptor is the parent's too.
     pub(crate) fn add(
         instance: &Arc<Instance<K>>,
         source: S,
-        descriptor: DescriptorOf<S, K>,
         token: Token,
         flags: EventFlags,
         on_blocking: Option<OnBlocking>,
     ) -> Result<Self, Rejected<S>> {
         let added = instance.check_owner().and_then(|()| {
-            let (epoll, target) = (instance.fd(), descriptor(&source));
-            if let Some(on_blocking) = on_blocking {
+            let (epoll, target) = (instance.fd(), source.descriptor());
+            if let Some(on_blocking) = on_blocking
+                && !S::IS_NONBLOCKING
+            {
                 instance.ensure_nonblocking(target, on_blocking)?;
             }
             instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?;
@@ -91,7 +89,6 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
             Ok(number) => Ok(Registered {
                 instance: Arc::clone(instance),
                 source: Some(source),
-                descriptor,
                 number,
                 token,
                 mode: PhantomData,
@@ -124,7 +121,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
     }
 
     pub(crate) fn descriptor(&self) -> Borrowed<'_, K> {
-        (self.descriptor)(self.get_ref())
+        self.get_ref().descriptor()
     }
 
     /// Registers with another epoll instance, beside its own.
@@ -152,7 +149,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
     /// to end.
     fn delete(&self) {
         let Some(source) = &self.source else { return };
-        match catch_unwind(AssertUnwindSafe(|| (self.descriptor)(source))) {
+        match catch_unwind(AssertUnwindSafe(|| source.descriptor())) {
             // Refused in a forked child, counted as a ghost otherwise; nothing else can be done.
             Ok(target) if number::<K>(target) == self.number => drop(self.instance.delete(target)),
             Ok(_) => self.instance.count_ghost(),
@@ -164,7 +161,7 @@ impl<S, M: Mode, K: Kernel> Registered<S, M, K> {
     }
 }
 
-impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
+impl<S: Source<Fd = K::Fd>, M: Modifiable, K: Kernel> Registered<S, M, K> {
     /// Watches for something else from now on. Readiness that is already there is told (again).
     ///
     /// # Errors
@@ -196,7 +193,7 @@ impl<S, M: Modifiable, K: Kernel> Registered<S, M, K> {
     }
 }
 
-impl<S, K: Kernel> Registered<S, Level, K> {
+impl<S: Source<Fd = K::Fd>, K: Kernel> Registered<S, Level, K> {
     /// Is told of errors and hang-ups once an edge, and of nothing else: `EPOLLERR` and `EPOLLHUP`
     /// cannot be masked, so a level-triggered source that nobody cares for would be told at each
     /// wait.
@@ -208,13 +205,13 @@ impl<S, K: Kernel> Registered<S, Level, K> {
     }
 }
 
-impl<S, M: Mode, K: Kernel> Drop for Registered<S, M, K> {
+impl<S: Source<Fd = K::Fd>, M: Mode, K: Kernel> Drop for Registered<S, M, K> {
     fn drop(&mut self) {
         self.delete();
     }
 }
 
-impl<S: fmt::Debug, M: Mode, K: Kernel> fmt::Debug for Registered<S, M, K> {
+impl<S: Source<Fd = K::Fd> + fmt::Debug, M: Mode, K: Kernel> fmt::Debug for Registered<S, M, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registered")
             .field("source", &self.source)

@@ -6,7 +6,7 @@ use super::stats::Stats;
 use super::timers::Timers;
 use super::turns::STOP;
 use super::{Budget, EventLoop, Failure};
-use crate::epoll::{Epoll, Interest, OnBlocking, Own, Registered};
+use crate::epoll::{Epoll, Interest, OnBlocking, Registered};
 use crate::eventfd::Counter;
 use crate::kernel::{EventBuffer, Kernel};
 use crate::sync::Arc;
@@ -132,7 +132,7 @@ impl<D, K: Kernel> Builder<D, K> {
         let epoll = Epoll::on(self.kernel.clone())?;
         let stop = Arc::new(Counter::on(self.kernel, 0)?);
         let flags = Interest::READABLE.flags();
-        let stop = Registered::add(epoll.instance(), stop, Own::own_descriptor, STOP, flags, None)?;
+        let stop = Registered::add(epoll.instance(), stop, STOP, flags, None)?;
         Ok(EventLoop {
             core: Core {
                 epoll,

@@ -10,7 +10,7 @@ use super::stats::Stats;
 use super::timers::{Due, TimerId, Timers};
 use super::{Budget, Direction};
 use crate::doorbell::Queue;
-use crate::epoll::{DescriptorOf, Epoll, Interest, Level, Own, Readiness, Registered, Token};
+use crate::epoll::{Epoll, Interest, Level, Readiness, Registered, Source, Token};
 use crate::error::{Error, Rejected};
 use crate::eventfd::Counter;
 use crate::kernel::{EventBuffer, EventFlags, Kernel};
@@ -78,17 +78,11 @@ pub(super) struct Changes {
 pub(super) struct Watch {
     pub(super) interest: Interest,
     pub(super) flags: EventFlags,
-    /// The library's own sources are non-blocking from the start.
-    pub(super) is_own: bool,
 }
 
 impl Watch {
     pub(super) fn new(interest: Interest) -> Watch {
-        Watch { interest, flags: interest.flags(), is_own: false }
-    }
-
-    pub(super) fn own(self) -> Watch {
-        Watch { is_own: true, ..self }
+        Watch { interest, flags: interest.flags() }
     }
 
     pub(super) fn with_flags(self, flags: EventFlags) -> Watch {
@@ -100,25 +94,18 @@ impl<D, K: Kernel> Core<D, K> {
     pub(super) fn insert<S, M, H>(
         &mut self,
         source: S,
-        descriptor: DescriptorOf<S, K>,
         watch: Watch,
         handler: H,
     ) -> Result<Token, Rejected<S>>
     where
-        S: 'static,
+        S: Source<Fd = K::Fd> + 'static,
         M: LoopMode + 'static,
         H: Handler<S, D, K> + 'static,
     {
         let (instance, token) = (self.epoll.instance(), self.slots.vacant());
-        let on_blocking = (!watch.is_own).then_some(self.settings.on_blocking);
-        let registered = Registered::<S, M, K>::add(
-            instance,
-            source,
-            descriptor,
-            token,
-            watch.flags,
-            on_blocking,
-        )?;
+        let on_blocking = Some(self.settings.on_blocking);
+        let registered =
+            Registered::<S, M, K>::add(instance, source, token, watch.flags, on_blocking)?;
         self.seat(token, Box::new(Entry { registered, handler }), watch);
         Ok(token)
     }
@@ -133,10 +120,9 @@ impl<D, K: Kernel> Core<D, K> {
         H: QueueHandler<T, D, K> + 'static,
     {
         let (instance, token) = (self.epoll.instance(), self.slots.vacant());
-        let watch = Watch::new(Interest::READABLE).own();
-        let descriptor = Own::own_descriptor;
-        let registered = Registered::add(instance, queue, descriptor, token, watch.flags, None)?;
-        self.seat(token, Box::new(Served::new(registered, handler)), watch);
+        let watch = Watch::new(Interest::READABLE);
+        let served = Served::add(instance, queue, token, watch.flags, handler)?;
+        self.seat(token, Box::new(served), watch);
         self.bells.push(token);
         // Items may be there already, and nobody has rung for them.
         self.enqueue_due(token);

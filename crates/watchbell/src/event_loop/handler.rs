@@ -3,7 +3,7 @@
 use super::ready::Run;
 use super::served::Bell;
 use super::{Ready, Turn};
-use crate::epoll::{Edge, Exclusive, Instance, Interest, Level, Mode, Registered};
+use crate::epoll::{Edge, Exclusive, Instance, Interest, Level, Mode, Registered, Source};
 use crate::error::Error;
 use crate::kernel::{EventFlags, Kernel, Linux};
 use crate::sync::Arc;
@@ -66,14 +66,14 @@ pub(crate) trait Dispatch<D, K: Kernel> {
 }
 
 /// A registered source and its handler.
-pub(crate) struct Entry<S, M: Mode, K: Kernel, H> {
+pub(crate) struct Entry<S: Source<Fd = K::Fd>, M: Mode, K: Kernel, H> {
     pub(crate) registered: Registered<S, M, K>,
     pub(crate) handler: H,
 }
 
 impl<S, M, D, K, H> Dispatch<D, K> for Entry<S, M, K, H>
 where
-    S: 'static,
+    S: Source<Fd = K::Fd> + 'static,
     M: LoopMode,
     K: Kernel,
     H: Handler<S, D, K>,
@@ -123,14 +123,14 @@ fn guarded(change: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
 pub(crate) trait LoopMode: Mode + Sized {
     const IS_LEVEL: bool = false;
 
-    fn rearm<S, K: Kernel>(
+    fn rearm<S: Source<Fd = K::Fd>, K: Kernel>(
         registered: &Registered<S, Self, K>,
         interest: Interest,
     ) -> Result<(), Error>;
 }
 
 impl LoopMode for Edge {
-    fn rearm<S, K: Kernel>(
+    fn rearm<S: Source<Fd = K::Fd>, K: Kernel>(
         registered: &Registered<S, Edge, K>,
         interest: Interest,
     ) -> Result<(), Error> {
@@ -143,7 +143,7 @@ impl LoopMode for Edge {
 impl LoopMode for Level {
     const IS_LEVEL: bool = true;
 
-    fn rearm<S, K: Kernel>(
+    fn rearm<S: Source<Fd = K::Fd>, K: Kernel>(
         registered: &Registered<S, Level, K>,
         interest: Interest,
     ) -> Result<(), Error> {
@@ -157,7 +157,10 @@ impl LoopMode for Level {
 /// An exclusive registration cannot be modified: it watches for input, and nobody would tell it of
 /// room for output.
 impl LoopMode for Exclusive {
-    fn rearm<S, K: Kernel>(_: &Registered<S, Exclusive, K>, _: Interest) -> Result<(), Error> {
+    fn rearm<S: Source<Fd = K::Fd>, K: Kernel>(
+        _: &Registered<S, Exclusive, K>,
+        _: Interest,
+    ) -> Result<(), Error> {
         let message = "an exclusive registration cannot wait for room for output";
         Err(io::Error::new(ErrorKind::Unsupported, message).into())
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::Rejected;
 use crate::doorbell::{Queue, doorbell_on};
 use crate::epoll::{
-    Edge, Exclusive, ExclusiveInterest, ExclusiveTarget, Interest, Level, Own, Source, Token,
+    Edge, Exclusive, ExclusiveInterest, ExclusiveTarget, Interest, Level, Source, Token,
 };
 use crate::kernel::{EventFlags, Kernel};
 use crate::sync::Arc;
@@ -60,11 +60,11 @@ macro_rules! registrations {
                 handler: F,
             ) -> Result<Token, Rejected<S>>
             where
-                S: Source<K> + 'static,
+                S: Source<Fd = K::Fd> + 'static,
                 F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
             {
                 let watch = Watch::new(interest);
-                self.core.insert::<S, Edge, F>(source, S::descriptor, watch, handler)
+                self.core.insert::<S, Edge, F>(source, watch, handler)
             }
 
             /// As [`add`](Self::add), for a handler that is a type of its own.
@@ -98,11 +98,11 @@ macro_rules! registrations {
                 handler: H,
             ) -> Result<Token, Rejected<S>>
             where
-                S: Source<K> + 'static,
+                S: Source<Fd = K::Fd> + 'static,
                 H: Handler<S, D, K> + 'static,
             {
                 let watch = Watch::new(interest);
-                self.core.insert::<S, Edge, H>(source, S::descriptor, watch, handler)
+                self.core.insert::<S, Edge, H>(source, watch, handler)
             }
 
             /// As [`add`](Self::add), level-triggered: the kernel tells at each wait of what is
@@ -141,11 +141,11 @@ macro_rules! registrations {
                 handler: F,
             ) -> Result<Token, Rejected<S>>
             where
-                S: Source<K> + 'static,
+                S: Source<Fd = K::Fd> + 'static,
                 F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
             {
                 let watch = Watch::new(interest);
-                self.core.insert::<S, Level, F>(source, S::descriptor, watch, handler)
+                self.core.insert::<S, Level, F>(source, watch, handler)
             }
 
             /// As [`add`](Self::add), exclusively: of the loops that watch the same target this
@@ -181,11 +181,11 @@ macro_rules! registrations {
                 handler: F,
             ) -> Result<Token, Rejected<S>>
             where
-                S: Source<K> + ExclusiveTarget + 'static,
+                S: Source<Fd = K::Fd> + ExclusiveTarget + 'static,
                 F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
             {
                 let watch = exclusive_watch();
-                self.core.insert::<S, Exclusive, F>(source, S::descriptor, watch, handler)
+                self.core.insert::<S, Exclusive, F>(source, watch, handler)
             }
 
             /// As [`add`](Self::add), for an object of this library's on whatever kernel.
@@ -212,11 +212,11 @@ macro_rules! registrations {
                 handler: F,
             ) -> Result<Token, Rejected<S>>
             where
-                S: Own<K> + 'static,
+                S: Source<Fd = K::Fd> + 'static,
                 F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
             {
-                let watch = Watch::new(interest).own();
-                self.core.insert::<S, Edge, F>(source, S::own_descriptor, watch, handler)
+                let watch = Watch::new(interest);
+                self.core.insert::<S, Edge, F>(source, watch, handler)
             }
 
             /// As [`add_exclusive`](Self::add_exclusive), for an object of this library's on
@@ -232,11 +232,11 @@ macro_rules! registrations {
                 handler: F,
             ) -> Result<Token, Rejected<S>>
             where
-                S: Own<K> + ExclusiveTarget + 'static,
+                S: Source<Fd = K::Fd> + ExclusiveTarget + 'static,
                 F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
             {
-                let watch = exclusive_watch().own();
-                self.core.insert::<S, Exclusive, F>(source, S::own_descriptor, watch, handler)
+                let watch = exclusive_watch();
+                self.core.insert::<S, Exclusive, F>(source, watch, handler)
             }
 
             /// Serves a queue: `handler` is given each item that its doorbells push.

@@ -6,9 +6,9 @@ use super::handler::Dispatch;
 use super::ready::Run;
 use super::{Direction, Turn};
 use crate::doorbell::{Armed, Queue};
-use crate::epoll::{Edge, Instance, Interest, Registered};
-use crate::error::Error;
-use crate::kernel::{EventFlags, Kernel, Linux};
+use crate::epoll::{Edge, Instance, Interest, Registered, Source, Token};
+use crate::error::{Error, Rejected};
+use crate::kernel::{Borrowed, EventFlags, Kernel, Linux};
 use crate::sync::Arc;
 use std::any::{Any, TypeId};
 use std::io;
@@ -85,21 +85,44 @@ pub(crate) trait Bell {
     fn look(&mut self) -> bool;
 }
 
+/// A queue as a source, for this loop alone: whoever watches one has to arm it.
+struct Watched<T, K: Kernel>(Queue<T, K>);
+
+impl<T, K: Kernel> Source for Watched<T, K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
+        self.0.bell()
+    }
+}
+
 /// A registered queue and what is done with its items.
 pub(crate) struct Served<T, K: Kernel, H> {
-    registered: Registered<Queue<T, K>, Edge, K>,
+    registered: Registered<Watched<T, K>, Edge, K>,
     handler: H,
     /// The handler knows that the queue is closed.
     told_closed: bool,
 }
 
 impl<T, K: Kernel, H> Served<T, K, H> {
-    pub(super) fn new(registered: Registered<Queue<T, K>, Edge, K>, handler: H) -> Self {
-        Served { registered, handler, told_closed: false }
+    /// Registers a queue. Its bell is non-blocking.
+    pub(super) fn add(
+        instance: &Arc<Instance<K>>,
+        queue: Queue<T, K>,
+        token: Token,
+        flags: EventFlags,
+        handler: H,
+    ) -> Result<Self, Rejected<Queue<T, K>>> {
+        match Registered::add(instance, Watched(queue), token, flags, None) {
+            Ok(registered) => Ok(Served { registered, handler, told_closed: false }),
+            Err(Rejected { source, error }) => Err(Rejected { source: source.0, error }),
+        }
     }
 
     fn has_news(&self) -> bool {
-        let queue = self.registered.get_ref();
+        let Watched(queue) = self.registered.get_ref();
         queue.has_item() || queue.has_ended() && !self.told_closed
     }
 }
@@ -119,7 +142,7 @@ where
         if run.directions.is_paused(Direction::Input) {
             return Ok(());
         }
-        let queue = self.registered.get_mut();
+        let Watched(queue) = self.registered.get_mut();
         let mut batch = queue.batch();
         while !turn.is_interrupted() && take_share(&mut run.left) {
             let Some(item) = batch.take() else { break };
@@ -164,7 +187,7 @@ where
     }
 
     fn into_source(self: Box<Self>) -> Box<dyn Any> {
-        Box::new(self.registered.into_inner())
+        Box::new(self.registered.into_inner().0)
     }
 
     fn bell(&mut self) -> Option<&mut dyn Bell> {
@@ -174,7 +197,7 @@ where
 
 impl<T, K: Kernel, H> Bell for Served<T, K, H> {
     fn arm(&mut self) -> Armed {
-        match self.registered.get_mut().arm() {
+        match self.registered.get_mut().0.arm() {
             // Nothing will come, so nothing rings.
             Armed::Closed if self.told_closed => Armed::Sleep,
             armed => armed,
@@ -182,7 +205,7 @@ impl<T, K: Kernel, H> Bell for Served<T, K, H> {
     }
 
     fn look(&mut self) -> bool {
-        self.registered.get_mut().disarm();
+        self.registered.get_mut().0.disarm();
         self.has_news()
     }
 }

@@ -2,13 +2,14 @@
 
 use super::directions::After;
 use super::{Direction, Ready};
+use crate::epoll::Source;
 use signal_hook::consts::FORBIDDEN;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// The highest number of a signal, `SIGRTMAX` of signal(7).
@@ -84,6 +85,17 @@ impl Ready<'_, Signals> {
     /// It never fails; the result is for `?`-less returns.
     pub fn next_signal(&mut self) -> io::Result<Option<i32>> {
         self.step(Direction::Input, Signals::fetch, |_| (0, After::More))
+    }
+}
+
+/// Its pipe is read and written with `MSG_DONTWAIT` (recv(2)), and so never blocks.
+impl Source for Signals {
+    type Fd = OwnedFd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.as_fd()
     }
 }
 

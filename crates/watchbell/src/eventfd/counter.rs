@@ -2,7 +2,7 @@
 
 use super::object::{Object, impl_descriptor};
 use super::{Admission, Adopt, AdoptError, NotAdmitted};
-use crate::epoll::{ExclusiveTarget, Own};
+use crate::epoll::{ExclusiveTarget, Source};
 use crate::kernel::{EventfdFlags, EventfdMode, Kernel, Linux};
 use std::fmt;
 use std::io;

@@ -125,8 +125,12 @@ macro_rules! impl_descriptor {
             }
         }
 
-        impl<K: Kernel> Own<K> for $type<K> {
-            fn own_descriptor(&self) -> $crate::kernel::Borrowed<'_, K> {
+        impl<K: Kernel> Source for $type<K> {
+            type Fd = K::Fd;
+
+            const IS_NONBLOCKING: bool = true;
+
+            fn descriptor(&self) -> $crate::kernel::Borrowed<'_, K> {
                 self.object.fd()
             }
         }

@@ -1,7 +1,7 @@
 //! Datagram sockets.
 
 use super::Address;
-use crate::epoll::{ExclusiveTarget, Own};
+use crate::epoll::{ExclusiveTarget, Source};
 use crate::event_loop::{After, Direction, Ready};
 use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
@@ -165,8 +165,12 @@ impl<K: Sockets> Ready<'_, Datagram<K>> {
     }
 }
 
-impl<K: Sockets> Own<K> for Datagram<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
+impl<K: Sockets> Source for Datagram<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
         self.fd.borrow()
     }
 }

@@ -1,7 +1,7 @@
 //! Listening sockets.
 
 use super::{Address, Stream};
-use crate::epoll::{ExclusiveTarget, Own};
+use crate::epoll::{ExclusiveTarget, Source};
 use crate::event_loop::Accept;
 use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
@@ -141,8 +141,12 @@ impl<K: Sockets> Accept for Listener<K> {
     }
 }
 
-impl<K: Sockets> Own<K> for Listener<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
+impl<K: Sockets> Source for Listener<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
         self.fd.borrow()
     }
 }

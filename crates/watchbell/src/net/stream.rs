@@ -1,7 +1,7 @@
 //! Connections.
 
 use super::{Address, Received, Shutdown};
-use crate::epoll::{ExclusiveTarget, Own};
+use crate::epoll::{ExclusiveTarget, Source};
 use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -224,8 +224,12 @@ impl<K: Sockets> Socket for Stream<K> {
     }
 }
 
-impl<K: Sockets> Own<K> for Stream<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
+impl<K: Sockets> Source for Stream<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
         self.fd.borrow()
     }
 }

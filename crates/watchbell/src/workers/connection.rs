@@ -1,7 +1,7 @@
 //! An accepted connection, which is accounted for until it is closed.
 
 use super::shared::Shared;
-use crate::epoll::Own;
+use crate::epoll::Source;
 use crate::kernel::{Borrowed, Linux, Sockets};
 use crate::net::{Socket, Stream};
 use crate::sync::Arc;
@@ -48,9 +48,13 @@ impl<K: Sockets> Deref for Connection<K> {
     }
 }
 
-impl<K: Sockets> Own<K> for Connection<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
-        self.stream.own_descriptor()
+impl<K: Sockets> Source for Connection<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
+        self.stream.descriptor()
     }
 }
 

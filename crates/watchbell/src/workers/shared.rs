@@ -1,7 +1,7 @@
 //! What the pool and one of its workers share: orders, the bell that announces them, and counts.
 
 use crate::Ledger;
-use crate::epoll::Own;
+use crate::epoll::Source;
 use crate::eventfd::Counter;
 use crate::kernel::{Borrowed, Sockets};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -190,8 +190,12 @@ impl<K: Sockets> Shared<K> {
     }
 }
 
-impl<K: Sockets> Own<K> for Shared<K> {
-    fn own_descriptor(&self) -> Borrowed<'_, K> {
-        self.bell.own_descriptor()
+impl<K: Sockets> Source for Shared<K> {
+    type Fd = K::Fd;
+
+    const IS_NONBLOCKING: bool = true;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
+        self.bell.descriptor()
     }
 }

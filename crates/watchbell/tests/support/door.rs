@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use watchbell::epoll::ExclusiveTarget;
+use watchbell::epoll::{ExclusiveTarget, Source};
 use watchbell::kernel::{
     Borrowed, Descriptor, EventBuffer, EventFlags, EventfdFlags, Kernel, Linux,
 };
@@ -127,8 +127,15 @@ impl<K: Kernel> Bell<K> {
     }
 }
 
-/// This makes a bell of [`Linux`] a source of it; bodies that are generic over the kernel ask for
-/// `Bell<K>: Source<K>`.
+/// Not said to be non-blocking, so that the look at it can be tested.
+impl<K: Kernel> Source for Bell<K> {
+    type Fd = K::Fd;
+
+    fn descriptor(&self) -> Borrowed<'_, K> {
+        self.fd()
+    }
+}
+
 impl<K: Kernel> AsFd for Bell<K>
 where
     K::Fd: AsFd,

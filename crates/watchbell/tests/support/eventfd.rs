@@ -1,16 +1,16 @@
 //! What the tests of eventfd share.
 
 use std::os::fd::{AsFd, AsRawFd};
-use watchbell::epoll::Own;
+use watchbell::epoll::Source;
 use watchbell::eventfd::{Counter, MAX_COUNT, NotAdmitted, Refusal, Semaphore};
 use watchbell::kernel::{Descriptor, EventBuffer, EventFlags, Kernel};
 
 /// What epoll says of `source`, level-triggered, watched for everything.
-pub fn readiness<K: Kernel>(kernel: &K, source: &impl Own<K>) -> EventFlags {
+pub fn readiness<K: Kernel>(kernel: &K, source: &impl Source<Fd = K::Fd>) -> EventFlags {
     let epoll = kernel.epoll_create().expect("an epoll instance");
     let all = EventFlags::IN | EventFlags::OUT | EventFlags::PRI | EventFlags::RDHUP;
     let borrowed = epoll.borrow();
-    kernel.epoll_add(borrowed, source.own_descriptor(), all, 0).expect("an eventfd can be watched");
+    kernel.epoll_add(borrowed, source.descriptor(), all, 0).expect("an eventfd can be watched");
     let mut events = EventBuffer::with_capacity(1);
     kernel.epoll_wait(borrowed, &mut events, Some(std::time::Duration::ZERO)).expect("a wait");
     events.get(0).map_or(EventFlags::empty(), |(_, flags)| flags)

@@ -49,7 +49,7 @@ impl Trigger {
         handler: F,
     ) -> Token
     where
-        S: Source<K> + 'static,
+        S: Source<Fd = K::Fd> + 'static,
         K: Kernel,
         F: FnMut(&mut Ready<'_, S>, &mut Turn<'_, D, K>) -> io::Result<()> + 'static,
     {
