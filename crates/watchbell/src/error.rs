@@ -15,10 +15,7 @@ use std::io;
 pub enum Error {
     /// The object belongs to another process: this one is a forked child of it. Its interest list
     /// is shared with the parent, so nothing here may change it (see fork(2) and epoll(7)).
-    Forked {
-        /// The process that made the object.
-        owner: u32,
-    },
+    Forked,
     /// The descriptor would block, and an edge-triggered source is read until it would.
     Blocking,
     /// The set of leases that the source came from was dropped: nobody would ever have its events.
@@ -30,9 +27,8 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Forked { owner } => write!(
-                f,
-                "this epoll instance belongs to process {owner}, and this is a forked child of it"
+            Error::Forked => f.write_str(
+                "this epoll instance belongs to another process, and this is a forked child of it",
             ),
             Error::Blocking => f.write_str("the descriptor is blocking, and a source must not be"),
             Error::Closed => f.write_str("the set was dropped, and nobody waits for its events"),
@@ -45,7 +41,7 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Error::Os(error) => Some(error),
-            Error::Forked { .. } | Error::Blocking | Error::Closed => None,
+            Error::Forked | Error::Blocking | Error::Closed => None,
         }
     }
 }
@@ -60,7 +56,7 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         match error {
             Error::Os(error) => error,
-            Error::Forked { .. } => io::Error::new(io::ErrorKind::PermissionDenied, error),
+            Error::Forked => io::Error::new(io::ErrorKind::PermissionDenied, error),
             Error::Blocking => io::Error::new(io::ErrorKind::InvalidInput, error),
             Error::Closed => io::Error::new(io::ErrorKind::BrokenPipe, error),
         }

@@ -15,12 +15,6 @@ use watchbell::net::Marks;
 type Kernel = Counting<Linux>;
 const REQUEST: usize = 64;
 
-/// All calls except those that are made once for each `turn` or `run` by the caller: whose process
-/// is this?
-fn calls(kernel: &Kernel) -> u64 {
-    kernel.total() - kernel.calls(Call::ProcessId)
-}
-
 /// An echo service of `connections`, and their peers.
 fn service(connections: usize) -> (EventLoop<(), Kernel>, Vec<TcpStream>, Kernel) {
     let kernel = Counting::new(Linux);
@@ -52,7 +46,7 @@ fn e03_a_request_on_tcp_is_one_wait_one_receive_and_one_send() {
         assert_eq!(kernel.calls(Call::EpollWait), requests);
         assert_eq!(kernel.calls(Call::Recv), requests, "no read is made to meet EAGAIN");
         assert_eq!(kernel.calls(Call::Send), requests);
-        assert_eq!(calls(&kernel), 3 * requests, "and there is no other call");
+        assert_eq!(kernel.total(), 3 * requests, "and there is no other call");
 
         peer.shutdown(Shutdown::Write).expect("it is connected");
         events.turn(None).expect("nothing fails");
@@ -81,7 +75,7 @@ fn e03_fifty_requests_share_their_waits() {
         let requests = (connections * rounds) as u64;
         assert_eq!(kernel.calls(Call::Recv), requests);
         assert_eq!(kernel.calls(Call::Send), requests);
-        let others = calls(&kernel) - 2 * requests - kernel.calls(Call::EpollWait);
+        let others = kernel.total() - 2 * requests - kernel.calls(Call::EpollWait);
         assert_eq!(others, 0, "two calls a request and the waits that they share");
         assert!(kernel.calls(Call::EpollWait) <= requests / 10, "which are few");
     });

@@ -42,17 +42,17 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// ```
 /// use std::thread;
 /// use watchbell::doorbell::{Armed, doorbell};
-/// use watchbell::epoll::{Epoll, Events, Interest, OnBlocking};
+/// use watchbell::epoll::{AnyFd, Epoll, Events, Interest, OnBlocking};
 ///
 /// let (bell, queue) = doorbell::<u32>(8)?;
 /// let producer = thread::spawn(move || (0..100).try_for_each(|n| bell.push_wait(n)));
 ///
 /// let epoll = Epoll::new()?;
-/// let mut queue = epoll.edge(queue, Interest::READABLE, OnBlocking::Refuse)?;
+/// let mut queue = epoll.edge(AnyFd(queue), Interest::READABLE, OnBlocking::Refuse)?;
 /// let (mut events, mut sum) = (Events::with_capacity(1), 0);
 /// loop {
-///     queue.get_mut().drain(usize::MAX, |n| sum += n);
-///     match queue.get_mut().arm() {
+///     queue.get_mut().0.drain(usize::MAX, |n| sum += n);
+///     match queue.get_mut().0.arm() {
 ///         Armed::Item => {}
 ///         Armed::Sleep => epoll.wait(&mut events, None)?,
 ///         Armed::SleepBriefly => epoll.wait(&mut events, Some(Armed::BRIEFLY))?,

@@ -464,7 +464,6 @@ impl<S: Source<Fd = K::Fd>, K: Kernel> fmt::Debug for Leases<S, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leases")
             .field("fd", &number::<K>(self.shared.instance.fd()))
-            .field("owner", &self.shared.instance.owner)
             .field("len", &self.len())
             .field("out", &self.out())
             .field("undecided", &self.undecided())

@@ -30,7 +30,9 @@ pub use leases::Leases;
 pub use registered::{Edge, Level, Mode, Modifiable, Registered};
 pub use source::{AnyFd, Source};
 
-use crate::kernel::{Borrowed, Descriptor, EventBuffer, EventFlags, Kernel, Linux, number};
+use crate::kernel::{
+    Borrowed, Descriptor, EventBuffer, EventFlags, Kernel, Linux, Process, number,
+};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::{Error, Rejected};
@@ -74,7 +76,7 @@ pub(crate) struct Instance<K: Kernel> {
     fd: K::Fd,
     /// The process that made the instance. A forked child shares the interest list and must not
     /// change it.
-    owner: u32,
+    owner: Process,
     next_token: AtomicU64,
     /// Registrations that could not be removed by their descriptor: their open file may live on.
     ghosts: AtomicU64,
@@ -269,7 +271,7 @@ impl<K: Kernel> Epoll<K> {
 impl<K: Kernel> Instance<K> {
     fn on(kernel: K) -> io::Result<Instance<K>> {
         let fd = kernel.epoll_create()?;
-        let owner = kernel.process_id();
+        let owner = kernel.process();
         let (next_token, ghosts) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Instance { kernel, fd, owner, next_token, ghosts })
     }
@@ -279,11 +281,7 @@ impl<K: Kernel> Instance<K> {
     }
 
     pub(crate) fn check_owner(&self) -> Result<(), Error> {
-        if self.kernel.process_id() == self.owner {
-            Ok(())
-        } else {
-            Err(Error::Forked { owner: self.owner })
-        }
+        if self.kernel.process() == self.owner { Ok(()) } else { Err(Error::Forked) }
     }
 
     fn ensure_nonblocking(
@@ -391,7 +389,6 @@ impl<K: Kernel> fmt::Debug for Epoll<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Epoll")
             .field("fd", &number::<K>(self.instance.fd()))
-            .field("owner", &self.instance.owner)
             .finish_non_exhaustive()
     }
 }

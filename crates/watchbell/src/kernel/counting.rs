@@ -1,8 +1,8 @@
 //! A decorator that counts the calls of another kernel.
 
 use super::{
-    Address, Borrowed, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received,
-    Shutdown, Sockets,
+    Address, Borrowed, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Process,
+    Received, Shutdown, Sockets,
 };
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,6 @@ pub enum Call {
     EpollDelete,
     EpollWait,
     Poll,
-    ProcessId,
     Listen,
     Accept,
     Connect,
@@ -49,7 +48,8 @@ impl Call {
 
 /// A kernel that counts what is asked of another one.
 ///
-/// Clones share the counts. The clock is not counted: on Linux it makes no system call (vdso(7)).
+/// Clones share the counts. The clock and the look at the process are not counted: on Linux they
+/// make no system call (vdso(7), [`Kernel::process`]).
 ///
 /// ```
 /// use watchbell::eventfd::Counter;
@@ -177,8 +177,8 @@ impl<K: Kernel> Kernel for Counting<K> {
         self.inner.now()
     }
 
-    fn process_id(&self) -> u32 {
-        self.count(Call::ProcessId).process_id()
+    fn process(&self) -> Process {
+        self.inner.process()
     }
 }
 

@@ -4,7 +4,7 @@
 //! arrived in the same edge, before a message that carries descriptors, and at the urgent mark.
 //! With these two options `recvmsg(2)` says how many bytes are left, and for TCP counts a pending
 //! end of file as one. rustix has no such control message, so this module calls the C library
-//! itself. It is the only place in this crate where `unsafe` is allowed.
+//! itself, with `unsafe`.
 //!
 //! [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html),
 //! [recvmsg(2)](https://man7.org/linux/man-pages/man2/recv.2.html),

@@ -1,6 +1,6 @@
 //! The running kernel, by rustix.
 
-use super::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel};
+use super::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Process, fork};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use std::fs;
@@ -106,8 +106,8 @@ impl Kernel for Linux {
         Instant::now()
     }
 
-    fn process_id(&self) -> u32 {
-        std::process::id()
+    fn process(&self) -> Process {
+        fork::process()
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod counting;
 mod descriptor;
+mod fork;
 mod inq;
 mod linux;
 mod linux_sockets;
@@ -111,8 +112,33 @@ pub trait Kernel: Clone + Send + Sync + 'static {
     /// The monotonic clock.
     fn now(&self) -> Instant;
 
-    /// [getpid(2)](https://man7.org/linux/man-pages/man2/getpid.2.html).
-    fn process_id(&self) -> u32;
+    /// Which process this is: never the same in a forked child as it was in its parent before the
+    /// [fork(2)](https://man7.org/linux/man-pages/man2/fork.2.html).
+    ///
+    /// It is asked once a turn of a loop. [`Linux`] makes no system call for it, where the kernel
+    /// wipes a page at a fork (`MADV_WIPEONFORK`). A child of vfork(2) shares its parent's memory,
+    /// is not told from its parent, and may do nothing but exec.
+    ///
+    /// ```
+    /// use watchbell::kernel::{Kernel, Linux};
+    ///
+    /// assert_eq!(Linux.process(), Linux.process());
+    /// ```
+    #[doc(alias = "getpid")]
+    fn process(&self) -> Process;
+}
+
+/// A process, as [`Kernel::process`] tells it from its parent and its children.
+///
+/// It is no process id, and tells nothing of processes that are not each other's ancestors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Process(u64);
+
+impl Process {
+    /// The process that a kernel of your own calls `number`. [`Linux`] has numbers of its own.
+    pub const fn new(number: u64) -> Process {
+        Process(number)
+    }
 }
 
 /// What [`Kernel::eventfd_mode`] found behind a descriptor.

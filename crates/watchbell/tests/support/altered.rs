@@ -5,7 +5,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use watchbell::kernel::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Linux};
+use watchbell::kernel::{
+    EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Linux, Process,
+};
 
 /// Linux, but for one thing.
 #[derive(Clone)]
@@ -119,7 +121,7 @@ impl Kernel for Altered {
         Linux.now()
     }
 
-    fn process_id(&self) -> u32 {
-        Linux.process_id()
+    fn process(&self) -> Process {
+        Linux.process()
     }
 }

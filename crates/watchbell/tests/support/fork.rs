@@ -18,6 +18,22 @@ pub fn in_child(body: impl FnOnce() -> i32) -> i32 {
     // no lock that another thread can have held (glibc's allocator is made usable after fork), and
     // it leaves by `_exit`, so that no destructor or exit handler of the parent's runs in it.
     let pid = unsafe { libc::fork() };
+    as_child(pid, body)
+}
+
+/// As [`in_child`], by the bare system call, of which the C library does not know. `body` must not
+/// allocate, and must not panic.
+pub fn in_raw_child(body: impl FnOnce() -> i32) -> i32 {
+    const NONE: libc::c_long = 0;
+    let flags = libc::c_long::from(libc::SIGCHLD);
+    // SAFETY: as above; what the C library keeps of threads and locks is the parent's, and `body`
+    // does without.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, NONE, NONE, NONE, NONE) };
+    as_child(i32::try_from(pid).unwrap_or(-1), body)
+}
+
+/// What fork(2) returned, seen from both sides.
+fn as_child(pid: i32, body: impl FnOnce() -> i32) -> i32 {
     if pid == 0 {
         let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);
         // SAFETY: `_exit` is async-signal-safe and does not return.

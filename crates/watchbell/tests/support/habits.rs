@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use watchbell::kernel::{
-    Address, Borrowed, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received,
-    Shutdown, Sockets,
+    Address, Borrowed, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Process,
+    Received, Shutdown, Sockets,
 };
 
 /// What a kernel does worse than the one that it wraps.
@@ -114,8 +114,8 @@ impl<K: Kernel, H: Habit> Kernel for Habitual<K, H> {
         self.inner.now()
     }
 
-    fn process_id(&self) -> u32 {
-        self.inner.process_id()
+    fn process(&self) -> Process {
+        self.inner.process()
     }
 
     pass_on! {

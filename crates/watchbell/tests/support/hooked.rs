@@ -7,7 +7,9 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use watchbell::kernel::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Linux};
+use watchbell::kernel::{
+    EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Linux, Process,
+};
 
 /// [`Linux`], with a moment before its next wait, and one after its next successful wait or modify.
 #[derive(Clone, Default)]
@@ -140,7 +142,7 @@ impl Kernel for Hooked {
         Linux.now()
     }
 
-    fn process_id(&self) -> u32 {
-        Linux.process_id()
+    fn process(&self) -> Process {
+        Linux.process()
     }
 }

@@ -6,8 +6,8 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watchbell::kernel::{
-    Address, Borrowed, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Received,
-    Shutdown, Sockets,
+    Address, Borrowed, Call, EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Process,
+    Received, Shutdown, Sockets,
 };
 
 /// `K`, with a hook that can act, fail, panic or keep the calling thread, at three points: before
@@ -115,8 +115,8 @@ impl<K: Kernel> Kernel for Rigged<K> {
         self.inner.now()
     }
 
-    fn process_id(&self) -> u32 {
-        self.inner.process_id()
+    fn process(&self) -> Process {
+        self.inner.process()
     }
 }
 
