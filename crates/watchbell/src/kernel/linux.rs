@@ -1,6 +1,6 @@
 //! The running kernel, by rustix.
 
-use super::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Process, fork};
+use super::{EventBuffer, EventFlags, EventfdFlags, EventfdMode, Kernel, Process, fork, old_wait};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use std::fs;
@@ -92,9 +92,15 @@ impl Kernel for Linux {
         timeout: Option<Duration>,
     ) -> io::Result<()> {
         events.events.clear();
-        let timeout = timeout.map(timespec);
-        epoll::wait(epoll, spare_capacity(&mut events.events), timeout.as_ref())?;
-        Ok(())
+        if !old_wait::is_needed() {
+            let timeout = timeout.map(timespec);
+            let waited = epoll::wait(epoll, spare_capacity(&mut events.events), timeout.as_ref());
+            match waited {
+                Err(errno) if old_wait::is_for(errno) => {}
+                waited => return Ok(waited.map(drop)?),
+            }
+        }
+        old_wait::wait(epoll, &mut events.events, timeout)
     }
 
     fn poll_readable(&self, fd: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<bool> {

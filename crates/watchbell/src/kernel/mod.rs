@@ -23,6 +23,7 @@ mod fork;
 mod inq;
 mod linux;
 mod linux_sockets;
+mod old_wait;
 mod sockets;
 
 pub use counting::{Call, Counting};
@@ -97,7 +98,8 @@ pub trait Kernel: Clone + Send + Sync + 'static {
 
     /// [epoll_pwait2(2)](https://man7.org/linux/man-pages/man2/epoll_wait.2.html): replaces what the
     /// buffer holds by at most its capacity of events. `None` waits for ever; the time-out has
-    /// nanosecond resolution and never ends early.
+    /// nanosecond resolution, where the kernel has it, and never ends early. ([`Linux`] makes do
+    /// with epoll_wait(2) and whole milliseconds before Linux 5.11.)
     fn epoll_wait(
         &self,
         epoll: Borrowed<'_, Self>,
