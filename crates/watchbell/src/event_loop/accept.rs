@@ -104,8 +104,8 @@ impl<L: Accept> Ready<'_, L> {
     /// Accepts one connection. `None`: the backlog is empty, or the budget is spent, or accepting
     /// rests.
     ///
-    /// An error of one connection (`ECONNABORTED`, `EPROTO`, a network error that was pending on
-    /// it) is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
+    /// An error of one connection (`ECONNABORTED`, `EPROTO`, `EPERM`, `ETIMEDOUT` and the other
+    /// network errors that were pending on it) is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
     /// `ENOBUFS`, `ENOMEM`), accepting rests for the loop's
     /// [`accept_pause`](super::Builder::accept_pause) and is tried again: the connections stay in
     /// the backlog, and no second edge will tell of them.
@@ -159,7 +159,7 @@ impl<L: Accept> Ready<'_, L> {
 }
 
 /// Whom an error of accept(2) concerns.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Concern {
     OneConnection,
     AllForNow,
@@ -169,11 +169,13 @@ enum Concern {
 impl Concern {
     fn of(error: &io::Error) -> Concern {
         match Errno::from_io_error(error) {
+            // The connection went, or the firewall forbids it.
+            Some(Errno::CONNABORTED | Errno::CONNRESET | Errno::PERM) => Concern::OneConnection,
+            // The errors that accept(2) passes on from the new socket. It names EOPNOTSUPP twice: a
+            // socket that is no stream fails with it each time, and is suspended for that.
             Some(
-                Errno::CONNABORTED
+                Errno::NETDOWN
                 | Errno::PROTO
-                | Errno::PERM
-                | Errno::NETDOWN
                 | Errno::NOPROTOOPT
                 | Errno::HOSTDOWN
                 | Errno::NONET
@@ -181,7 +183,18 @@ impl Concern {
                 | Errno::OPNOTSUPP
                 | Errno::NETUNREACH,
             ) => Concern::OneConnection,
+            // "Various Linux kernels can return other errors", and what ip(7) and tcp(7) name
+            // beside those.
+            Some(
+                Errno::NOSR
+                | Errno::SOCKTNOSUPPORT
+                | Errno::PROTONOSUPPORT
+                | Errno::TIMEDOUT
+                | Errno::CONNREFUSED
+                | Errno::NETRESET,
+            ) => Concern::OneConnection,
             Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Concern::AllForNow,
+            // Its own: EBADF, EFAULT, EINVAL, ENOTSOCK; and whatever the man page does not know.
             _ => Concern::TheListener,
         }
     }
@@ -191,16 +204,52 @@ impl Concern {
 mod tests {
     use super::*;
 
+    const ONE_CONNECTION: [Errno; 17] = [
+        Errno::CONNABORTED,
+        Errno::CONNREFUSED,
+        Errno::CONNRESET,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
+        Errno::NETDOWN,
+        Errno::NETRESET,
+        Errno::NETUNREACH,
+        Errno::NONET,
+        Errno::NOPROTOOPT,
+        Errno::NOSR,
+        Errno::OPNOTSUPP,
+        Errno::PERM,
+        Errno::PROTO,
+        Errno::PROTONOSUPPORT,
+        Errno::SOCKTNOSUPPORT,
+        Errno::TIMEDOUT,
+    ];
+
+    const ALL_FOR_NOW: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+
+    /// Those that accept(2) names. Every number that is in no list is the listener's as well.
+    const THE_LISTENER: [Errno; 4] = [Errno::BADF, Errno::FAULT, Errno::INVAL, Errno::NOTSOCK];
+
     #[test]
     fn e04_errors_of_one_connection_are_told_from_those_of_all() {
-        let of = |errno: Errno| Concern::of(&errno.into());
-        assert_eq!(of(Errno::CONNABORTED), Concern::OneConnection);
-        assert_eq!(of(Errno::PROTO), Concern::OneConnection);
-        assert_eq!(of(Errno::NETUNREACH), Concern::OneConnection);
-        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
-            assert_eq!(of(errno), Concern::AllForNow);
+        // errno(3): the kernel returns no number beyond this one.
+        for number in 1..=4095 {
+            let errno = Errno::from_raw_os_error(number);
+            let expected = if ONE_CONNECTION.contains(&errno) {
+                Concern::OneConnection
+            } else if ALL_FOR_NOW.contains(&errno) {
+                Concern::AllForNow
+            } else {
+                Concern::TheListener
+            };
+            assert_eq!(Concern::of(&errno.into()), expected, "{errno:?}");
         }
-        assert_eq!(of(Errno::INVAL), Concern::TheListener);
-        assert_eq!(of(Errno::BADF), Concern::TheListener);
+        for errno in THE_LISTENER {
+            assert_eq!(Concern::of(&errno.into()), Concern::TheListener, "{errno:?}");
+        }
+    }
+
+    #[test]
+    fn e04_an_error_without_a_number_is_the_listener_s() {
+        assert_eq!(Concern::of(&io::Error::other("mine")), Concern::TheListener);
     }
 }
