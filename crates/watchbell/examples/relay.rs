@@ -40,7 +40,7 @@ fn main() -> io::Result<()> {
     let mut events =
         EventLoop::builder().on_failure(|failure, _| eprintln!("{failure}")).build()?;
     let queues = [(); 2].map(|()| Rc::<RefCell<Output>>::default());
-    let sides = [OwnedFd::from(front.accept()?.0).try_into()?, Stream::connect(&upstream.into())?];
+    let sides = [OwnedFd::from(front.accept()?.0).try_into()?, Stream::connect(upstream)?];
     for (side, stream) in sides.into_iter().enumerate() {
         let (own, other) = (Rc::clone(&queues[side]), Rc::clone(&queues[1 - side]));
         let handler = move |stream: &mut Ready<'_, Stream>, turn: &mut Turn<'_, [usize; 2]>| {

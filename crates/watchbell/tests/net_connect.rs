@@ -79,7 +79,7 @@ fn e04_a_refused_connection_is_reported_as_such() {
 fn e08_once_connected_output_is_written_first_and_waited_for_then() {
     watchdog(|| {
         let kernel = Counting::new(Linux);
-        let listener = Listener::bind_on(kernel.clone(), &any_port(), 8).expect("a free port");
+        let listener = Listener::bind_on(kernel.clone(), any_port(), 8).expect("a free port");
         let address = listener.local_address().expect("bound");
         let stream = Stream::connect_on(kernel.clone(), &address).expect("it begins");
         let mut events: EventLoop<u32, _> = strict_loop(kernel.clone(), Budget::default());
@@ -109,7 +109,7 @@ fn e08_once_connected_output_is_written_first_and_waited_for_then() {
 
 #[test]
 fn e04_a_connection_that_is_not_decided_yet_is_no_error() {
-    let listener = Listener::bind(&any_port(), 0).expect("a free port");
+    let listener = Listener::bind(any_port(), 0).expect("a free port");
     let address = listener.local_address().expect("bound");
     // The kernel takes one more than the backlog; what comes then gets no answer.
     let queued: Vec<Stream> = (0..4).map(|_| Stream::connect(&address).expect("begun")).collect();
@@ -128,7 +128,7 @@ fn e04_a_connection_that_is_not_decided_yet_is_no_error() {
 
 #[test]
 fn e04_a_full_unix_backlog_refuses_at_once() {
-    let listener = Listener::bind(&any_name(), 0).expect("a free name");
+    let listener = Listener::bind(any_name(), 0).expect("a free name");
     let address = listener.local_address().expect("bound");
     let queued = Stream::connect(&address).expect("the kernel takes one more than the backlog");
     let refused = Stream::connect(&address).expect_err("the backlog is full");

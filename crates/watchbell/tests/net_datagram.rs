@@ -31,7 +31,7 @@ fn pair<K: Sockets>(
     kernel: K,
     any: fn() -> Address,
 ) -> (Datagram<K>, Address, Datagram<K>, Address) {
-    let bind = || Datagram::bind_on(kernel.clone(), &any()).expect("a free address");
+    let bind = || Datagram::bind_on(kernel.clone(), any()).expect("a free address");
     let (server, client) = (bind(), bind());
     let addresses = [&server, &client].map(|socket| socket.local_address().expect("bound"));
     let [server_address, client_address] = addresses;
@@ -107,7 +107,7 @@ fn e05_a_datagram_longer_than_the_bytes_that_are_left_is_whole_and_ends_the_turn
 fn sender_to_a_full_queue(rest: Option<Duration>) -> (EventLoop<u32>, Datagram) {
     let (server, address, other, _) = pair(Linux, any_name);
     while other.send_to(b"x", &address).is_ok() {}
-    let sender = Datagram::bind(&any_name()).expect("a free name");
+    let sender = Datagram::bind(any_name()).expect("a free name");
     let mut events: EventLoop<u32> = strict_loop(Linux, Budget::default());
     let handler = move |sender: &mut Ready<'_, Datagram>, turn: &mut Turn<'_, u32>| {
         assert_eq!(sender.recv_from(&mut [0; 8])?, None);

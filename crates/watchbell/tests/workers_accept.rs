@@ -224,7 +224,7 @@ fn x08_an_ordinary_observer_of_the_workers_listener_is_woken_as_well() {
             }
             Ok(())
         });
-        let listener = Arc::new(Listener::bind_on(kernel.clone(), &loopback(), 16).unwrap());
+        let listener = Arc::new(Listener::bind_on(kernel.clone(), loopback(), 16).unwrap());
         let address = pool::inet(&listener);
         let pool = Pool::start(
             kernel,
@@ -340,7 +340,7 @@ fn x10_several_listeners_of_both_families_are_served_by_every_worker() {
     watchdog(|| {
         let path = std::env::temp_dir().join(format!("watchbell-x10-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        let unix = Listener::bind(&Address::Unix(path.clone()), 16).unwrap();
+        let unix = Listener::bind(Address::Unix(path.clone()), 16).unwrap();
         let pool = Pool::start(Linux, 2, |builder| builder.listener(unix), |_| Act::Echo);
         for _ in 0..10 {
             let mut client = UnixStream::connect(&path).unwrap();

@@ -304,7 +304,7 @@ fn two_workers<K: Sockets>(
     kernel: K,
     make: impl Fn(usize) -> Fragile + Send + Sync + 'static,
 ) -> (TcpStream, io::Result<Workers<K>>) {
-    let listener = Listener::bind_on(kernel.clone(), &loopback(), 16).unwrap();
+    let listener = Listener::bind_on(kernel.clone(), loopback(), 16).unwrap();
     // Connected before anybody accepts.
     let client = TcpStream::connect(pool::inet(&listener)).unwrap();
     let builder = Workers::builder_on(kernel).workers(NonZeroUsize::new(2).unwrap());
@@ -366,7 +366,7 @@ fn start_more_workers_than_there_is_memory_for() {
     let used: u64 = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
     let limit = Rlimit { current: Some(used + (200 << 20)), maximum: None };
     setrlimit(Resource::As, limit).unwrap();
-    let listener = Listener::bind(&loopback(), 16).unwrap();
+    let listener = Listener::bind(loopback(), 16).unwrap();
     let client = TcpStream::connect(pool::inet(&listener)).unwrap();
     let many = NonZeroUsize::new(1024).unwrap();
     let started =

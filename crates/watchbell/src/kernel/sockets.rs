@@ -1,10 +1,7 @@
 //! What a kernel owes to [`net`](crate::net): the socket calls.
 
-use super::Kernel;
-use std::fmt;
+use super::{Address, Kernel};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 
 /// The socket calls. Every socket that they make is non-blocking and closed on exec.
 pub trait Sockets: Kernel {
@@ -86,39 +83,4 @@ pub enum Shutdown {
     Write,
     /// Neither (`SHUT_RDWR`).
     Both,
-}
-
-/// Where a socket is bound, or whom it talks to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Address {
-    /// An Internet address and port.
-    Inet(SocketAddr),
-    /// The path of a Unix-domain socket.
-    Unix(PathBuf),
-    /// A name in Linux's abstract socket namespace, without its leading zero byte; see unix(7).
-    Abstract(Vec<u8>),
-    /// No address: what an unbound Unix-domain socket, most clients among them, has.
-    Unnamed,
-    /// A peer's Unix-domain path of 108 bytes, which has no closing NUL (unix(7), BUGS). It is not
-    /// told, and cannot be connected or sent to.
-    Untold,
-}
-
-impl From<SocketAddr> for Address {
-    fn from(address: SocketAddr) -> Address {
-        Address::Inet(address)
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Inet(address) => write!(f, "{address}"),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
-            Address::Abstract(name) => write!(f, "unix:@{}", name.escape_ascii()),
-            Address::Unnamed => f.write_str("unix:(unnamed)"),
-            Address::Untold => f.write_str("unix:(untold)"),
-        }
-    }
 }

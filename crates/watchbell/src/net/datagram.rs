@@ -1,6 +1,6 @@
 //! Datagram sockets.
 
-use super::Address;
+use super::{Address, ToAddress};
 use crate::epoll::{ExclusiveTarget, Own};
 use crate::event_loop::{After, Direction, Ready};
 use crate::kernel::{Kernel, Linux, Sockets};
@@ -15,9 +15,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// use watchbell::event_loop::EventLoop;
 /// use watchbell::net::Datagram;
 ///
-/// let any = "127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into();
-/// let (server, client) = (Datagram::bind(&any)?, Datagram::bind(&any)?);
-/// client.send_to(b"ahoy", &server.local_address()?)?;
+/// let (server, client) = (Datagram::bind("127.0.0.1:0")?, Datagram::bind("127.0.0.1:0")?);
+/// client.send_to(b"ahoy", server.local_address()?)?;
 ///
 /// let mut events: EventLoop = EventLoop::new()?;
 /// events.add(server, Interest::READABLE, |server, turn| {
@@ -49,15 +48,15 @@ pub struct Incoming {
 }
 
 impl Datagram<Linux> {
-    /// A socket at `address`.
+    /// A socket at `address`, or at whatever names one ([`ToAddress`]). No host name is looked up.
     ///
     /// # Errors
     ///
-    /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
+    /// `InvalidInput` if a text is no address. Otherwise those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
     /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html), `EADDRINUSE` and `EACCES`
     /// among them. The [type](Datagram) has the example.
     #[doc(alias = "SOCK_DGRAM")]
-    pub fn bind(address: &Address) -> io::Result<Datagram<Linux>> {
+    pub fn bind(address: impl ToAddress) -> io::Result<Datagram<Linux>> {
         Datagram::bind_on(Linux, address)
     }
 }
@@ -69,8 +68,8 @@ impl<K: Sockets> Datagram<K> {
     ///
     /// As [`bind`](Datagram::bind). The [type](Datagram) has the example.
     #[doc(alias = "SOCK_DGRAM")]
-    pub fn bind_on(kernel: K, address: &Address) -> io::Result<Datagram<K>> {
-        let fd = kernel.bind_datagram(address)?;
+    pub fn bind_on(kernel: K, address: impl ToAddress) -> io::Result<Datagram<K>> {
+        let fd = kernel.bind_datagram(&*address.to_address()?)?;
         Ok(Datagram { kernel, fd })
     }
 
@@ -123,8 +122,8 @@ impl<K: Sockets> Datagram<K> {
     /// there is no room, `EMSGSIZE` if it is too long. [`recv_from`](Datagram::recv_from) has the
     /// example.
     #[doc(alias = "sendto")]
-    pub fn send_to(&self, buf: &[u8], to: &Address) -> io::Result<usize> {
-        self.kernel.send_to(K::borrow(&self.fd), buf, to)
+    pub fn send_to(&self, buf: &[u8], to: impl ToAddress) -> io::Result<usize> {
+        self.kernel.send_to(K::borrow(&self.fd), buf, &*to.to_address()?)
     }
 }
 

@@ -41,7 +41,7 @@
 //!
 //! ```
 //! use std::io::{self, Read, Write};
-//! use std::net::{Shutdown, SocketAddr, TcpStream};
+//! use std::net::{Shutdown, TcpStream};
 //! use std::time::Duration;
 //! use watchbell::epoll::Interest;
 //! use watchbell::event_loop::Turn;
@@ -74,12 +74,11 @@
 //!     }
 //! }
 //!
-//! let any = SocketAddr::from(([127, 0, 0, 1], 0));
-//! let listener = Listener::bind(&any.into(), 128)?;
-//! let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+//! let listener = Listener::bind("127.0.0.1:0", 128)?;
+//! let port = listener.port()?.expect("a TCP listener");
 //! let workers = Workers::builder().listener(listener).start(|_index| Echo)?;
 //!
-//! let mut client = TcpStream::connect(address)?;
+//! let mut client = TcpStream::connect(("127.0.0.1", port))?;
 //! client.write_all(b"ahoy")?;
 //! client.shutdown(Shutdown::Write)?;
 //! let mut answer = String::new();

@@ -147,7 +147,7 @@ impl<K: Sockets> Builder<K> {
     /// # Example
     ///
     /// ```
-    /// # use std::{io::{self, Read}, net::{SocketAddr, TcpStream}, time::Duration};
+    /// # use std::{io::{self, Read}, net::TcpStream, time::Duration};
     /// # use watchbell::event_loop::Turn;
     /// # use watchbell::net::{Address, Listener};
     /// # use watchbell::workers::{Connection, Service, Worker, Workers};
@@ -162,13 +162,12 @@ impl<K: Sockets> Builder<K> {
     /// #         Ok(())
     /// #     }
     /// # }
-    /// # let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    /// # let listener = Listener::bind(&any.into(), 128)?;
-    /// # let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+    /// # let listener = Listener::bind("127.0.0.1:0", 128)?;
+    /// # let port = listener.port()?.expect("a TCP listener");
     /// // impl Service for Closing: `accepted` drops each connection
     /// let pool = Workers::builder().events_a_wait(64).listener(listener);
     /// let workers = pool.start(|_index| Closing)?;
-    /// assert_eq!(TcpStream::connect(address)?.read(&mut [0; 8])?, 0);
+    /// assert_eq!(TcpStream::connect(("127.0.0.1", port))?.read(&mut [0; 8])?, 0);
     /// assert_eq!(workers.control().ledger().processed, 1);
     /// workers.control().drain(Duration::from_secs(1));
     /// assert!(workers.join().ledger().balances());

@@ -139,7 +139,7 @@ impl<K: Sockets> Pool<K> {
         set: impl FnOnce(Builder<K>) -> Builder<K>,
         act: impl Fn(u64) -> Act + Send + Sync + 'static,
     ) -> Pool<K> {
-        let listener = Listener::bind_on(kernel.clone(), &loopback(), 1024).unwrap();
+        let listener = Listener::bind_on(kernel.clone(), loopback(), 1024).unwrap();
         let address = inet(&listener);
         let rules = Arc::new(Rules {
             act: Box::new(act),
