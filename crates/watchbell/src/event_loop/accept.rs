@@ -105,8 +105,8 @@ impl<L: Accept> Ready<'_, L> {
     /// rests.
     ///
     /// An error of one connection (`ECONNABORTED`, `EPROTO`, `EPERM`, `ETIMEDOUT` and the other
-    /// network errors that were pending on it) is counted and skipped. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
-    /// `ENOBUFS`, `ENOMEM`), accepting rests for the loop's
+    /// network errors that were pending on it) is counted and skipped. When descriptors or memory
+    /// have run out (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`), accepting rests for the loop's
     /// [`accept_pause`](super::Builder::accept_pause) and is tried again: the connections stay in
     /// the backlog, and no second edge will tell of them.
     ///

@@ -76,7 +76,7 @@ mod stream;
 
 pub use crate::kernel::{Address, AddressError, Received, Shutdown};
 pub use address::ToAddress;
-pub use datagram::{Datagram, Incoming};
+pub use datagram::{Datagram, Incoming, Sent};
 pub use listener::Listener;
 pub use output::{Marks, MarksError, Output, QueueFull};
 pub use stream::{Socket, Stream};
