@@ -36,6 +36,8 @@ pub enum Call {
     Shutdown,
     TakeError,
     SetNodelay,
+    SetLinger,
+    SetKeepalive,
     LocalAddress,
     PeerAddress,
     BindDatagram,
@@ -224,8 +226,16 @@ impl<K: Sockets> Sockets for Counting<K> {
         self.count(Call::TakeError).take_error(socket)
     }
 
-    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()> {
-        self.count(Call::SetNodelay).set_nodelay(socket)
+    fn set_nodelay(&self, socket: Self::Borrowed<'_>, at_once: bool) -> io::Result<()> {
+        self.count(Call::SetNodelay).set_nodelay(socket, at_once)
+    }
+
+    fn set_linger(&self, socket: Self::Borrowed<'_>, linger: Option<Duration>) -> io::Result<()> {
+        self.count(Call::SetLinger).set_linger(socket, linger)
+    }
+
+    fn set_keepalive(&self, socket: Self::Borrowed<'_>, idle: Option<Duration>) -> io::Result<()> {
+        self.count(Call::SetKeepalive).set_keepalive(socket, idle)
     }
 
     fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {

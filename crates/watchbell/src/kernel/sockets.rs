@@ -2,6 +2,7 @@
 
 use super::{Address, Kernel};
 use std::io::{self, IoSlice};
+use std::time::Duration;
 
 /// The socket calls. Every socket that they make is non-blocking and closed on exec.
 pub trait Sockets: Kernel {
@@ -39,7 +40,15 @@ pub trait Sockets: Kernel {
     fn take_error(&self, socket: Self::Borrowed<'_>) -> io::Result<Option<io::Error>>;
 
     /// `TCP_NODELAY` of tcp(7): send small writes at once.
-    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()>;
+    fn set_nodelay(&self, socket: Self::Borrowed<'_>, at_once: bool) -> io::Result<()>;
+
+    /// `SO_LINGER` of socket(7), in whole seconds, rounded up: what close(2) does with output that
+    /// the peer has not acknowledged.
+    fn set_linger(&self, socket: Self::Borrowed<'_>, linger: Option<Duration>) -> io::Result<()>;
+
+    /// `SO_KEEPALIVE` of socket(7), and where it is on, `TCP_KEEPIDLE` of tcp(7), in whole seconds,
+    /// rounded up.
+    fn set_keepalive(&self, socket: Self::Borrowed<'_>, idle: Option<Duration>) -> io::Result<()>;
 
     /// getsockname(2).
     fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address>;

@@ -104,7 +104,7 @@ impl<K: Sockets> Listener<K> {
         // What is set here is inherited by what it accepts, which saves calls a connection; of a
         // Unix-domain socket that is the refusal of descriptors, from its first byte on.
         if is_tcp {
-            kernel.set_nodelay(K::borrow(&fd))?;
+            kernel.set_nodelay(K::borrow(&fd), true)?;
         }
         kernel.report_left(K::borrow(&fd), address)?;
         Ok(Listener { kernel, fd, is_tcp })

@@ -1,5 +1,7 @@
 //! Connections.
 
+mod options;
+
 use super::{Address, Received, Shutdown, ToAddress};
 use crate::epoll::{ExclusiveTarget, Own};
 use crate::kernel::{Kernel, Linux, Sockets};
@@ -104,7 +106,7 @@ impl<K: Sockets> Stream<K> {
 
     fn set_up(kernel: K, fd: K::Fd, address: &Address) -> io::Result<Stream<K>> {
         if let Address::Inet(_) = address {
-            kernel.set_nodelay(K::borrow(&fd))?;
+            kernel.set_nodelay(K::borrow(&fd), true)?;
         }
         kernel.report_left(K::borrow(&fd), address)?;
         Ok(Stream { kernel, fd })

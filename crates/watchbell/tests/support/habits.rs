@@ -188,7 +188,9 @@ impl<K: Sockets, H: Habit> Sockets for Habitual<K, H> {
         Connect: connect(address: &Address) -> (K::Fd, bool);
         Shutdown: shutdown(socket: K::Borrowed<'_>, how: Shutdown) -> ();
         TakeError: take_error(socket: K::Borrowed<'_>) -> Option<io::Error>;
-        SetNodelay: set_nodelay(socket: K::Borrowed<'_>) -> ();
+        SetNodelay: set_nodelay(socket: K::Borrowed<'_>, at_once: bool) -> ();
+        SetLinger: set_linger(socket: K::Borrowed<'_>, linger: Option<Duration>) -> ();
+        SetKeepalive: set_keepalive(socket: K::Borrowed<'_>, idle: Option<Duration>) -> ();
         LocalAddress: local_address(socket: K::Borrowed<'_>) -> Address;
         PeerAddress: peer_address(socket: K::Borrowed<'_>) -> Address;
         BindDatagram: bind_datagram(address: &Address) -> K::Fd;

@@ -163,8 +163,16 @@ impl<K: Sockets> Sockets for Rigged<K> {
         self.inner.take_error(socket)
     }
 
-    fn set_nodelay(&self, socket: Self::Borrowed<'_>) -> io::Result<()> {
-        self.inner.set_nodelay(socket)
+    fn set_nodelay(&self, socket: Self::Borrowed<'_>, at_once: bool) -> io::Result<()> {
+        self.inner.set_nodelay(socket, at_once)
+    }
+
+    fn set_linger(&self, socket: Self::Borrowed<'_>, linger: Option<Duration>) -> io::Result<()> {
+        self.inner.set_linger(socket, linger)
+    }
+
+    fn set_keepalive(&self, socket: Self::Borrowed<'_>, idle: Option<Duration>) -> io::Result<()> {
+        self.inner.set_keepalive(socket, idle)
     }
 
     fn local_address(&self, socket: Self::Borrowed<'_>) -> io::Result<Address> {
