@@ -69,6 +69,7 @@
 
 mod address;
 mod datagram;
+mod ending;
 mod listener;
 mod output;
 mod ready;
