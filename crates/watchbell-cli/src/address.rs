@@ -47,12 +47,29 @@ pub enum AddressError {
     Brackets,
     /// What the brackets hold is no IPv6 address.
     BadIpv6,
+    /// A scope by the name of an interface.
+    Scope,
+    /// A host that ends in a number and is no IPv4 address of four parts. The resolver would take
+    /// `1` for `0.0.0.1`.
+    BadIpv4,
+    /// `*`, which other programs take for every address.
+    Star,
+    /// A URL.
+    Scheme,
+    /// Several addresses with commas between them.
+    Several,
+    /// `unix:` in capitals.
+    UpperCase,
+    /// A path without `unix:` before it.
+    BarePath(String),
     /// `unix:` and nothing else.
     NoPath,
     /// The path is longer than [`LONGEST_PATH`]; its length in bytes.
     LongPath(usize),
     /// A path that begins with `@`, which is how other programs write abstract names.
     AtSign,
+    /// A path that begins with `~`, which the shell expands only at the beginning of a word.
+    Tilde,
     /// The host name resolves to nothing.
     Unresolved(io::Error),
 }
@@ -70,12 +87,32 @@ impl fmt::Display for AddressError {
             AddressError::BadPort => f.write_str("the port is not a number from 0 to 65535"),
             AddressError::Brackets => f.write_str("an IPv6 address is written [address]:port"),
             AddressError::BadIpv6 => f.write_str("no IPv6 address in the brackets"),
+            AddressError::Scope => {
+                f.write_str("the scope after % is the number of an interface: [fe80::1%2]:7007")
+            }
+            AddressError::BadIpv4 => {
+                f.write_str("the host is a number, and no IPv4 address of four from 0 to 255")
+            }
+            AddressError::Star => {
+                f.write_str("* is no host: 0.0.0.0 or [::] stand for every address")
+            }
+            AddressError::Scheme => {
+                f.write_str("write host:port or unix:PATH without a scheme and slashes")
+            }
+            AddressError::Several => f.write_str("one address a --listen, which may be repeated"),
+            AddressError::UpperCase => f.write_str("unix: is written in lower case"),
+            AddressError::BarePath(path) => {
+                write!(f, "no host and port: for a Unix socket write unix:{path}")
+            }
             AddressError::NoPath => f.write_str("no path after unix:"),
             AddressError::LongPath(length) => {
                 write!(f, "the path has {length} bytes, a Unix socket's at most {LONGEST_PATH}")
             }
             AddressError::AtSign => {
                 f.write_str("abstract names are not served; write unix:./@ for a file of that name")
+            }
+            AddressError::Tilde => {
+                f.write_str("~ is not expanded after unix: write the path out, or unix:./~ for it")
             }
             AddressError::Unresolved(_) => f.write_str("the host name does not resolve"),
         }
@@ -114,6 +151,9 @@ pub fn parse(text: &OsStr) -> Result<Endpoint, AddressError> {
     if bytes.contains(&0) {
         return Err(AddressError::Nul);
     }
+    if is_url(bytes) {
+        return Err(AddressError::Scheme);
+    }
     let addresses = match bytes.strip_prefix(b"unix:") {
         Some(path) => vec![unix(path)?],
         None => inet(text.to_str().ok_or(AddressError::NotText)?)?,
@@ -121,28 +161,46 @@ pub fn parse(text: &OsStr) -> Result<Endpoint, AddressError> {
     Ok(Endpoint { text: text.to_owned(), addresses })
 }
 
+/// Whether the text begins with the scheme of a URL.
+fn is_url(text: &[u8]) -> bool {
+    let end = text.windows(3).position(|it| it == b"://").unwrap_or(0);
+    end > 0 && text[..end].iter().all(u8::is_ascii_alphanumeric)
+}
+
 fn unix(path: &[u8]) -> Result<Address, AddressError> {
     match path {
         [] => Err(AddressError::NoPath),
         [b'@', ..] => Err(AddressError::AtSign),
+        [b'~', rest @ ..] if rest.contains(&b'/') => Err(AddressError::Tilde),
         _ if path.len() > LONGEST_PATH => Err(AddressError::LongPath(path.len())),
         _ => Ok(Address::Unix(PathBuf::from(OsString::from_vec(path.to_vec())))),
     }
 }
 
 fn inet(text: &str) -> Result<Vec<Address>, AddressError> {
+    if text.starts_with(['/', '.']) && text.contains('/') {
+        return Err(AddressError::BarePath(text.to_owned()));
+    }
+    if text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("unix:")) {
+        return Err(AddressError::UpperCase);
+    }
+    if text.contains(',') {
+        return Err(AddressError::Several);
+    }
     let (host, port) = text.rsplit_once(':').ok_or(AddressError::NoPort)?;
     if text.starts_with('[') {
         return ipv6(text).map(|address| vec![address]);
     }
     match host {
         "" => return Err(AddressError::NoHost),
+        "*" => return Err(AddressError::Star),
         _ if host.contains([':', '[', ']']) => return Err(AddressError::Brackets),
         _ => {}
     }
     let port = number(port)?;
     match host.parse::<IpAddr>() {
         Ok(ip) => Ok(vec![SocketAddr::new(ip, port).into()]),
+        Err(_) if ends_in_a_number(host) => Err(AddressError::BadIpv4),
         Err(_) => resolve(host, port),
     }
 }
@@ -153,10 +211,21 @@ fn ipv6(text: &str) -> Result<Address, AddressError> {
     let port = rest.strip_prefix(':').ok_or(AddressError::NoPort)?;
     number(port)?;
     let ip = &ip[1..];
-    let unscoped = ip.split('%').next().unwrap_or_default();
+    let (unscoped, scope) = ip.split_once('%').map_or((ip, None), |(ip, it)| (ip, Some(it)));
     unscoped.parse::<Ipv6Addr>().map_err(|_| AddressError::BadIpv6)?;
+    if scope.is_some_and(|scope| scope.parse::<u32>().is_err()) {
+        return Err(AddressError::Scope);
+    }
     let address: SocketAddr = text.parse().map_err(|_| AddressError::BadIpv6)?;
     Ok(address.into())
+}
+
+/// Whether the last part of a host is a number, decimal or hexadecimal: no top-level domain is.
+fn ends_in_a_number(host: &str) -> bool {
+    let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
+    let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    let hexadecimal = last.strip_prefix("0x").or(last.strip_prefix("0X"));
+    is_decimal || hexadecimal.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// A port in digits alone: `parse` would take a sign.
@@ -187,75 +256,4 @@ fn resolve(host: &str, port: u16) -> Result<Vec<Address>, AddressError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    fn parsed(text: &str) -> Vec<String> {
-        let endpoint = parse(text.as_ref()).unwrap();
-        endpoint.addresses.iter().map(ToString::to_string).collect()
-    }
-
-    fn refused(text: impl AsRef<OsStr>) -> AddressError {
-        parse(text.as_ref()).expect_err("no address")
-    }
-
-    #[test]
-    fn the_three_forms_are_read() {
-        assert_eq!(parsed("127.0.0.1:7007"), ["127.0.0.1:7007"]);
-        assert_eq!(parsed("0.0.0.0:0"), ["0.0.0.0:0"]);
-        assert_eq!(parsed("[::1]:65535"), ["[::1]:65535"]);
-        assert_eq!(parsed("[fe80::1%2]:80"), ["[fe80::1%2]:80"]);
-        assert_eq!(parsed("unix:/run/echo.sock"), ["unix:/run/echo.sock"]);
-        assert_eq!(parsed("unix:relative:7"), ["unix:relative:7"]);
-    }
-
-    #[test]
-    fn a_host_name_stands_for_all_that_it_resolves_to() {
-        let addresses = parsed("localhost:7007");
-        assert!(addresses.contains(&"127.0.0.1:7007".to_owned()), "{addresses:?}");
-        let mut distinct = addresses.clone();
-        distinct.dedup();
-        assert_eq!(distinct, addresses);
-    }
-
-    #[test]
-    fn a_path_may_be_any_bytes_up_to_the_longest() {
-        let longest = format!("unix:{}", "x".repeat(LONGEST_PATH));
-        assert_eq!(parsed(&longest), [longest.as_str()]);
-        let odd = OsStr::from_bytes(b"unix:/tmp/\xff");
-        assert_eq!(parse(odd).unwrap().addresses.len(), 1);
-    }
-
-    #[test]
-    fn each_bad_form_is_refused_for_its_own_reason() {
-        assert!(matches!(refused(""), AddressError::Empty));
-        assert!(matches!(refused("local\0host:1"), AddressError::Nul));
-        assert!(matches!(refused("unix:/tmp/\0"), AddressError::Nul));
-        assert!(matches!(refused(OsStr::from_bytes(b"\xff:1")), AddressError::NotText));
-        assert!(matches!(refused("localhost"), AddressError::NoPort));
-        assert!(matches!(refused("127.0.0.1:"), AddressError::NoPort));
-        assert!(matches!(refused("[::1]"), AddressError::NoPort));
-        assert!(matches!(refused("[::1]:"), AddressError::NoPort));
-        assert!(matches!(refused(":7007"), AddressError::NoHost));
-        for port in ["65536", "-1", "+1", "http", "7 ", "0x1", "99999999999999999999"] {
-            assert!(
-                matches!(refused(format!("127.0.0.1:{port}")), AddressError::BadPort),
-                "{port}"
-            );
-            assert!(matches!(refused(format!("[::1]:{port}")), AddressError::BadPort), "{port}");
-        }
-        assert!(matches!(refused("::1:7007"), AddressError::Brackets));
-        assert!(matches!(refused("[::1:7007"), AddressError::Brackets));
-        assert!(matches!(refused("::1]:7007"), AddressError::Brackets));
-        assert!(matches!(refused("[localhost]:7007"), AddressError::BadIpv6));
-        assert!(matches!(refused("[127.0.0.1]:7007"), AddressError::BadIpv6));
-        assert!(matches!(refused("[::1%lo]:7007"), AddressError::BadIpv6));
-        assert!(matches!(refused("unix:"), AddressError::NoPath));
-        assert!(matches!(refused("unix:@name"), AddressError::AtSign));
-        let long = format!("unix:{}", "x".repeat(LONGEST_PATH + 1));
-        assert!(matches!(refused(long), AddressError::LongPath(108)));
-        assert!(matches!(refused("no such host:7007"), AddressError::Unresolved(_)));
-    }
-}
+mod tests;

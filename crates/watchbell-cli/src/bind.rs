@@ -38,11 +38,11 @@ pub fn bind(endpoints: &[Endpoint], backlog: u32) -> Result<Vec<Listener>> {
             match listen(address, backlog) {
                 Ok(listener) => listeners.push(listener),
                 Err(error) if is_absent(&error) => absent = Some((error, address)),
-                Err(error) => return Err(cannot_listen(error, address)),
+                Err(error) => return Err(cannot_listen(error, address, &listeners)),
             }
         }
         if let (Some((error, address)), true) = (absent, listeners.len() == before) {
-            return Err(cannot_listen(error, address));
+            return Err(cannot_listen(error, address, &listeners));
         }
     }
     Ok(listeners)
@@ -65,10 +65,42 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT))
 }
 
-fn cannot_listen(error: io::Error, address: &Address) -> Error {
-    let reason = match Errno::from_io_error(&error) {
-        Some(Errno::ADDRINUSE) => Error::msg("address in use"),
+/// Why not, in words that point at what can be done; `opened` are the listeners of this server.
+fn cannot_listen(error: io::Error, address: &Address, opened: &[Listener]) -> Error {
+    let reason = match (Errno::from_io_error(&error), address) {
+        (Some(Errno::ADDRINUSE), _) => opened
+            .iter()
+            .find_map(|other| clash(address, other))
+            .unwrap_or_else(|| Error::msg("address in use")),
+        (Some(Errno::NOENT), Address::Unix(path)) => match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.exists() => {
+                Error::msg(format!("the directory {} is missing", parent.display()))
+            }
+            _ => Error::new(error),
+        },
+        (Some(Errno::ACCESS), Address::Inet(inet)) if inet.port() < 1024 => {
+            Error::new(error).context("ports below 1024 need a privilege")
+        }
         _ => Error::new(error),
     };
     reason.context(format!("cannot listen on {address}"))
+}
+
+/// What is in the way of `address`, if it is `other`, which this server has opened itself.
+fn clash(address: &Address, other: &Listener) -> Option<Error> {
+    let Listener { file, address: taken, .. } = other;
+    match (address, taken) {
+        (Address::Unix(path), _) if file.as_ref().is_some_and(|file| file.is_at(path)) => {
+            Some(Error::msg(format!("it is given twice, as {taken} too")))
+        }
+        (Address::Inet(inet), Address::Inet(before)) if inet.port() == before.port() => {
+            let every = [inet, before].into_iter().find(|it| it.ip().is_unspecified())?;
+            let both = if every.is_ipv6() { ", those of IPv4 too" } else { "" };
+            Some(Error::msg(format!(
+                "{taken} is given as well, and {} takes all addresses of a port{both}",
+                every.ip()
+            )))
+        }
+        _ => None,
+    }
 }

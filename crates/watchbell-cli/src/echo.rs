@@ -35,7 +35,7 @@ impl Service for Echo {
         turn: &mut Turn<'_, Worker<Echo>>,
     ) -> io::Result<()> {
         let mut output = Output::new(turn.state().marks);
-        turn.watch(connection, Interest::READABLE, move |connection, turn| {
+        turn.add(connection, Interest::READABLE, move |connection, turn| {
             let mut buffer = mem::take(&mut turn.state().buffer);
             let echoed = echo(connection, &mut output, &mut buffer);
             turn.state().buffer = buffer;

@@ -70,14 +70,17 @@ fn start<S: Service>(
     printer: &Printer,
 ) -> anyhow::Result<Summary> {
     limits::raise_descriptors();
-    let listeners = bind::bind(&settings.listen, settings.backlog)?;
+    let workers = settings.workers.get();
+    let sockets = settings.listen.iter().map(|endpoint| endpoint.addresses.len()).sum();
+    let explain = |error| limits::explain(error, workers, sockets);
+    let listeners = bind::bind(&settings.listen, settings.backlog).map_err(explain)?;
     let listening = Listening {
         addresses: listeners.iter().map(|listener| listener.address.clone()).collect(),
-        workers: settings.workers.get(),
+        workers,
         service,
     };
     let ready = || printer.print(To::Stderr, one_line(&listening));
-    serve::serve(settings, listeners, make, ready)
+    serve::serve(settings, listeners, make, ready).map_err(explain)
 }
 
 /// Prints what came of it.

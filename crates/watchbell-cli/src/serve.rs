@@ -31,9 +31,6 @@ pub fn serve<S: Service>(
 ) -> Result<Summary> {
     let signals = Signals::new(&[Signal::TERM.as_raw(), Signal::INT.as_raw()])
         .context("signals cannot be caught")?;
-    let mut events: EventLoop<End> = EventLoop::new().context("no event loop")?;
-    events.add(signals, Interest::READABLE, hear).context("signals cannot be watched")?;
-
     let drain = settings.drain;
     let mut files = Vec::new();
     let mut builder = Workers::builder()
@@ -49,7 +46,9 @@ pub fn serve<S: Service>(
 
     let control = workers.control();
     let unlink = Box::new(move || drop(files));
-    let mut end = End { control, drain, unlink: Some(unlink) };
+    let end = End { control, drain, unlink: Some(unlink) };
+    let mut events = EventLoop::with(end).context("no event loop")?;
+    events.add(signals, Interest::READABLE, hear).context("signals cannot be watched")?;
     ready();
     let stop = events.stop_handle();
     let report = thread::scope(|scope| {
@@ -58,10 +57,10 @@ pub fn serve<S: Service>(
             stop.stop();
             report
         });
-        let waited = events.run_with(&mut end).context("waiting for signals failed");
+        let waited = events.run().context("waiting for signals failed");
         if waited.is_err() {
             // Nobody would end the workers any more, for whom this scope waits.
-            end.control.close();
+            events.state().control.close();
         }
         let report = join.join().map_err(|_| anyhow!("the workers' report was lost"));
         waited.and(report)

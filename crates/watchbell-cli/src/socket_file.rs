@@ -110,10 +110,14 @@ impl SocketFile {
         &self.path
     }
 
+    /// Whether `path` leads to this file, by another name perhaps.
+    pub fn is_at(&self, path: &Path) -> bool {
+        lstat(path).is_ok_and(|found| (found.st_dev, found.st_ino) == (self.device, self.inode))
+    }
+
     /// Whether the path still leads to the file that our bind(2) made.
     fn is_ours(&self) -> bool {
-        lstat(&*self.path)
-            .is_ok_and(|found| (found.st_dev, found.st_ino) == (self.device, self.inode))
+        self.is_at(&self.path)
     }
 }
 

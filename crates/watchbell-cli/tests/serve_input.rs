@@ -8,7 +8,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use support::client::Target;
 use support::{Directory, Server, run, watchbell};
 
@@ -78,6 +78,55 @@ fn an_unusable_address_is_refused() {
     assert!(refused(&["serve", "--listen", &long]).contains("107"));
     let line = refused(&["serve", "--listen", "127.0.0.1:9", "--listen", "127.0.0.1:9"]);
     assert!(line.contains("127.0.0.1:9 is given twice"), "{line}");
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let line = refused(&["serve", "--listen", "unix:/no/such/directory/s"]);
+    assert!(line.ends_with("the directory /no/such/directory is missing"), "{line}");
+}
+
+#[test]
+fn two_addresses_of_its_own_that_clash_are_no_stranger_s() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    drop(other);
+    let (every, one) = (format!("0.0.0.0:{port}"), format!("127.0.0.1:{port}"));
+    let line = refused(&["serve", "--listen", &every, "--listen", &one]);
+    assert!(line.contains(&format!("{every} is given as well")), "{line}");
+    if TcpListener::bind("[::]:0").is_ok() {
+        let line = refused(&["serve", "--listen", &every, "--listen", &format!("[::]:{port}")]);
+        assert!(line.ends_with("those of IPv4 too"), "{line}");
+    }
+    let directory = Directory::new();
+    let path = directory.path();
+    let twin = format!("unix:{}/./s", path.parent().unwrap().display());
+    let first = directory.listen();
+    fs::create_dir(path.with_file_name("d")).unwrap();
+    let longer = format!("unix:{}/d/../s", path.parent().unwrap().display());
+    for other in [&twin, &longer] {
+        let line = refused(&["serve", "--listen", &first, "--listen", other]);
+        assert!(line.contains("is given twice"), "{line}");
+    }
+}
+
+/// The line of a server that `limit`, a shell's ulimit, keeps from starting.
+fn refused_within(limit: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]);
+    command.arg(watchbell().get_program()).args(["serve", "--listen", "127.0.0.1:0"]);
+    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_limit_that_is_too_low_is_named() {
+    let line = refused_within("-n 8", &["--workers", "1"]);
+    assert!(line.contains("1 worker needs about 13 descriptors"), "{line}");
+    let line = refused_within("-n 64", &["--workers", "1024"]);
+    assert!(line.contains("about 3082 descriptors"), "{line}");
+    assert!(line.contains("(ulimit -n) is 64"), "{line}");
 }
 
 #[test]

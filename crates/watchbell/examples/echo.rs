@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::{io, net::SocketAddr, thread, time::Duration};
+use std::{io, thread, time::Duration};
 use watchbell::epoll::Interest;
 use watchbell::event_loop::{EventLoop, Ready, Signals, Turn};
 use watchbell::net::{Address, Listener, Output};
@@ -17,7 +17,7 @@ impl Service for Echo {
         turn: &mut Turn<'_, Worker<Echo>>,
     ) -> io::Result<()> {
         let mut output = Output::default();
-        turn.watch(connection, Interest::READABLE, move |connection, turn| {
+        turn.add(connection, Interest::READABLE, move |connection, turn| {
             echo(connection, &mut output)?;
             if output.is_finished() { turn.close() } else { Ok(()) }
         })?;
@@ -40,10 +40,9 @@ fn echo(connection: &mut Ready<'_, Connection>, output: &mut Output) -> io::Resu
 
 fn main() -> io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7007".into());
-    let address: SocketAddr = address.parse().map_err(io::Error::other)?;
-    let listener = Listener::bind(&address.into(), 1024)?;
+    let listener = Listener::bind(address, 1024)?;
 
-    let mut events: EventLoop = EventLoop::new()?;
+    let mut events = EventLoop::new()?;
     events.add(Signals::new(&[SIGINT, SIGTERM])?, Interest::READABLE, |signals, turn| {
         turn.stop();
         signals.next_signal().map(drop)

@@ -38,9 +38,9 @@ fn main() -> io::Result<()> {
 
     // Where a side fails, the other would wait for it for ever: a server closes that one too.
     let mut events =
-        EventLoop::builder().on_failure(|failure, _| eprintln!("{failure}")).build()?;
+        EventLoop::builder_with([0; 2]).on_failure(|failure, _| eprintln!("{failure}")).build()?;
     let queues = [(); 2].map(|()| Rc::<RefCell<Output>>::default());
-    let sides = [OwnedFd::from(front.accept()?.0).try_into()?, Stream::connect(&upstream.into())?];
+    let sides = [OwnedFd::from(front.accept()?.0).try_into()?, Stream::connect(upstream)?];
     for (side, stream) in sides.into_iter().enumerate() {
         let (own, other) = (Rc::clone(&queues[side]), Rc::clone(&queues[1 - side]));
         let handler = move |stream: &mut Ready<'_, Stream>, turn: &mut Turn<'_, [usize; 2]>| {
@@ -50,10 +50,10 @@ fn main() -> io::Result<()> {
         // Watched for room as well, each side is run once before the other fills its queue.
         events.add(stream, Interest::READABLE | Interest::WRITABLE, handler)?;
     }
-    let mut brought = [0; 2]; // bytes, by each side
     while !events.is_empty() {
-        events.turn_with(&mut brought, None)?;
+        events.turn(None)?;
     }
+    let brought = events.into_state(); // bytes, by each side
     assert_eq!(brought[0], brought[1]);
     println!("relayed={}", brought[0]);
     Ok(())

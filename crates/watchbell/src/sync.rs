@@ -4,7 +4,7 @@
 //! implementation can stand behind these names without a change above. Today they are std's own.
 
 pub use std::sync::atomic;
-pub use std::sync::{Arc, Condvar, LockResult, Mutex, MutexGuard, OnceLock, PoisonError};
+pub use std::sync::{Arc, Condvar, LockResult, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 pub use std::thread;
 
 /// Locks `mutex` whether or not a thread panicked while it held the lock.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use watchbell::Error;
 use watchbell::doorbell::{Armed, Queue, doorbell};
 use watchbell::epoll::{AnyFd, Epoll, Events, Interest, OnBlocking};
-use watchbell::event_loop::EventLoop;
+use watchbell::event_loop::{EventLoop, Registration};
 
 #[test]
 fn c13_ends_dropped_in_a_forked_child_stay_the_parents() {
@@ -73,11 +73,13 @@ fn c13_a_ring_in_a_forked_child_wakes_the_parent_for_nothing() {
 
 #[test]
 fn c13_a_loop_refuses_a_queue_in_a_forked_child_and_gives_it_back() {
-    let mut events: EventLoop = EventLoop::new().unwrap();
+    let mut events = EventLoop::new().unwrap();
     let mut ends = Some(doorbell(4).unwrap());
     let refused = in_child(|| {
         let (bell, queue) = ends.take().unwrap();
-        let Err(rejected) = events.serve(queue, |_: u8, _| Ok(())) else { return 1 };
+        let Err(rejected) = events.add(queue, Registration::default(), |_: u8, _| Ok(())) else {
+            return 1;
+        };
         let queue: Queue<u8> = rejected.source;
         i32::from(
             !matches!(rejected.error, Error::Forked) || bell.push(1).is_err() || !queue.has_item(),

@@ -22,7 +22,7 @@ use support::sockets::strict_loop;
 use support::watchdog;
 use watchbell::doorbell::{Doorbell, PushError, Queue, doorbell_on};
 use watchbell::event_loop::Direction::Input;
-use watchbell::event_loop::{Budget, EventLoop, QueueHandler, Turn};
+use watchbell::event_loop::{Budget, EventLoop, Handler, Registration, Turn};
 use watchbell::kernel::{Call, Counting, Kernel, Linux};
 
 on_every_kernel! {
@@ -58,7 +58,7 @@ fn collecting<K: Kernel>(
     let (bell, queue) = doorbell_on(kernel.clone(), capacity).unwrap();
     let came = shared::<Vec<usize>>();
     let list = Rc::clone(&came);
-    let token = events.serve(queue, move |item, _| {
+    let token = events.add(queue, Registration::default(), move |item, _| {
         list.borrow_mut().push(item);
         Ok(())
     });
@@ -69,7 +69,7 @@ mod bodies {
     use super::*;
 
     pub fn d04_published_before_the_wait<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, _, came) = collecting(&mut events, &kernel, 4);
         rest(&mut events);
         bell.push(1).unwrap();
@@ -85,7 +85,7 @@ mod bodies {
         let came = shared::<Vec<usize>>();
         let (list, pushing) = (Rc::clone(&came), bell.clone());
         events
-            .serve(queue, move |item, _| {
+            .add(queue, Registration::default(), move |item, _| {
                 list.borrow_mut().push(item);
                 let ledger = pushing.ledger();
                 assert!(ledger.balances() && ledger.owned >= 1, "{ledger}: one is in hand");
@@ -105,7 +105,7 @@ mod bodies {
 
     pub fn d07_a_spent_budget_is_run_again_without_a_ring<K: Kernel>(kernel: K) {
         let budget = Budget::default().messages(10);
-        let mut events = EventLoop::builder_on(kernel.clone()).budget(budget).build().unwrap();
+        let mut events = EventLoop::builder_on(kernel.clone(), ()).budget(budget).build().unwrap();
         let (bell, _, came) = collecting(&mut events, &kernel, 64);
         assert_eq!(bell.push_all(&mut (0..35)).unwrap(), 35);
         for processed in [10, 20, 30, 35] {
@@ -118,7 +118,7 @@ mod bodies {
 
     pub fn c17_after_one_item_the_queue_stays_runnable<K: Kernel>(kernel: K) {
         let one = Budget::default().messages(1);
-        let mut events = EventLoop::builder_on(kernel.clone()).budget(one).build().unwrap();
+        let mut events = EventLoop::builder_on(kernel.clone(), ()).budget(one).build().unwrap();
         let (bell, _, came) = collecting(&mut events, &kernel, 4);
         bell.push_all(&mut (0..3)).unwrap();
         for taken in 1..=3 {
@@ -129,8 +129,8 @@ mod bodies {
 
     pub fn d10_finish_what_is_queued_then_end<K: Kernel>(kernel: K) {
         struct Last(Shared<Vec<usize>>);
-        impl<K: Kernel> QueueHandler<usize, (), K> for Last {
-            fn item(&mut self, item: usize, _: &mut Turn<'_, (), K>) -> io::Result<()> {
+        impl<K: Kernel> Handler<Queue<usize, K>, (), K> for Last {
+            fn ready(&mut self, item: usize, _: &mut Turn<'_, (), K>) -> io::Result<()> {
                 self.0.borrow_mut().push(item);
                 Ok(())
             }
@@ -139,10 +139,10 @@ mod bodies {
                 turn.close()
             }
         }
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, queue) = doorbell_on(kernel, 8).unwrap();
         let came = shared::<Vec<usize>>();
-        events.serve_handler(queue, Last(Rc::clone(&came))).unwrap();
+        events.add_handler(queue, Registration::default(), Last(Rc::clone(&came))).unwrap();
         bell.push_all(&mut (0..5)).unwrap();
         bell.close();
         assert_eq!(bell.push(9), Err(PushError::Closed(9)));
@@ -152,7 +152,7 @@ mod bodies {
     }
 
     pub fn d10_hand_back_what_is_queued<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::builder_on(kernel.clone());
+        let mut events = EventLoop::builder_on(kernel.clone(), ());
         events = events.budget(Budget::default().messages(2));
         let mut events = events.build().unwrap();
         let (bell, token, came) = collecting(&mut events, &kernel, 8);
@@ -167,9 +167,9 @@ mod bodies {
 
     pub fn d10_drop_what_is_queued_with_a_count<K: Kernel>(kernel: K) {
         let items = Items::new(5);
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, queue) = doorbell_on(kernel, 8).unwrap();
-        let token = events.serve(queue, |_, _| Ok(())).unwrap();
+        let token = events.add(queue, Registration::default(), |_, _| Ok(())).unwrap();
         bell.push_all(&mut items.make_all()).unwrap();
         let queue: Queue<items::Item, K> = events.take(token).unwrap();
         assert_eq!(queue.discard(), 5);
@@ -178,13 +178,13 @@ mod bodies {
     }
 
     pub fn d11_a_failed_item_is_processed_and_the_queue_goes_on<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let items = Items::new(1000);
         let (bell, queue) = doorbell_on(kernel, 1000).unwrap();
         let came = shared::<Vec<usize>>();
         let list = Rc::clone(&came);
         events
-            .serve(queue, move |item: items::Item, _| {
+            .add(queue, Registration::default(), move |item: items::Item, _| {
                 list.borrow_mut().push(item.id);
                 assert!(item.id % 100 != 99, "item {} is bad", item.id);
                 if item.id % 100 == 50 {
@@ -206,12 +206,12 @@ mod bodies {
     /// The report is the user's too: its panic is counted, and the queue goes on.
     pub fn d11_a_panic_of_the_report_leaves_no_item_twice<K: Kernel>(kernel: K) {
         let items = Items::new(3);
-        let builder = EventLoop::builder_on(kernel.clone());
+        let builder = EventLoop::builder_on(kernel.clone(), ());
         let mut events: EventLoop<(), K> =
-            builder.on_failure(|failure, ()| panic!("reported: {failure}")).build().unwrap();
+            builder.on_failure(|failure, _| panic!("reported: {failure}")).build().unwrap();
         let (bell, queue) = doorbell_on(kernel, 4).unwrap();
         events
-            .serve(queue, |item: items::Item, _| match item.id {
+            .add(queue, Registration::default(), |item: items::Item, _| match item.id {
                 1 => Err(io::Error::other("bad")),
                 _ => Ok(()),
             })
@@ -226,10 +226,10 @@ mod bodies {
 
     pub fn d10_a_queue_that_its_own_handler_removes_returns_the_rest<K: Kernel>(kernel: K) {
         let items = Items::new(5);
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, queue) = doorbell_on(kernel, 8).unwrap();
         events
-            .serve(queue, |item: items::Item, turn| match item.id {
+            .add(queue, Registration::default(), |item: items::Item, turn| match item.id {
                 1 => turn.close(),
                 _ => Ok(()),
             })
@@ -246,12 +246,13 @@ mod bodies {
         let (bell, queue) = doorbell_on(kernel, 8).unwrap();
         let came = shared::<Vec<usize>>();
         let list = Rc::clone(&came);
-        let token = events.serve(queue, move |item, turn: &mut Turn<'_, (), K>| {
-            list.borrow_mut().push(item);
-            let this = turn.token().unwrap();
-            assert!(item != 1 || turn.pause(this, Input));
-            Ok(())
-        });
+        let token =
+            events.add(queue, Registration::default(), move |item, turn: &mut Turn<'_, (), K>| {
+                list.borrow_mut().push(item);
+                let this = turn.token().unwrap();
+                assert!(item != 1 || turn.pause(this, Input));
+                Ok(())
+            });
         let token = token.unwrap();
         bell.push_all(&mut (0..4)).unwrap();
         rest(&mut events);
@@ -269,7 +270,7 @@ mod bodies {
         let mut events = strict_loop::<(), K>(kernel.clone(), Budget::default());
         let (first, pausing) = doorbell_on(kernel.clone(), 1).unwrap();
         let pausing = events
-            .serve(pausing, |token, turn: &mut Turn<'_, (), K>| {
+            .add(pausing, Registration::default(), |token, turn: &mut Turn<'_, (), K>| {
                 assert!(turn.pause(token, Input));
                 Ok(())
             })
@@ -293,7 +294,7 @@ mod bodies {
         let came = shared::<Vec<usize>>();
         let (list, own) = (Rc::clone(&came), bell.clone());
         events
-            .serve(queue, move |item, _| {
+            .add(queue, Registration::default(), move |item, _| {
                 list.borrow_mut().push(item);
                 match own.push(item + 1) {
                     Err(PushError::Full(_)) => assert_eq!(item, 1, "the second of a run"),
@@ -309,7 +310,7 @@ mod bodies {
     }
 
     pub fn d10_a_queue_can_be_taken_while_it_is_due_and_served_again<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, token, came) = collecting(&mut events, &kernel, 4);
         bell.push(1).unwrap();
         assert!(events.take::<Queue<u8, K>>(token).is_none(), "it is of another type");
@@ -317,7 +318,7 @@ mod bodies {
         rest(&mut events);
         assert!(came.borrow().is_empty());
         let list = Rc::clone(&came);
-        let again = events.serve(queue, move |item, _| {
+        let again = events.add(queue, Registration::default(), move |item, _| {
             list.borrow_mut().push(10 * item);
             Ok(())
         });
@@ -327,7 +328,7 @@ mod bodies {
     }
 
     pub fn d04_several_queues_on_one_loop<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let queues: Vec<_> = (0..5).map(|_| collecting(&mut events, &kernel, 4)).collect();
         for (number, (bell, _, came)) in queues.iter().enumerate() {
             let bell = bell.clone();
@@ -340,13 +341,13 @@ mod bodies {
     }
 
     pub fn d04_items_that_were_there_before_the_loop<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, queue) = doorbell_on(kernel, 4).unwrap();
         bell.push(1).unwrap();
         let count = counted();
         let counting = Rc::clone(&count);
         events
-            .serve(queue, move |item: u64, _| {
+            .add(queue, Registration::default(), move |item: u64, _| {
                 counting.set(counting.get() + item);
                 Ok(())
             })
@@ -356,7 +357,7 @@ mod bodies {
     }
 
     pub fn e07_a_queue_without_items_is_never_suspended<K: Kernel>(kernel: K) {
-        let builder = EventLoop::builder_on(kernel.clone()).idle_runs(2);
+        let builder = EventLoop::builder_on(kernel.clone(), ()).idle_runs(2);
         let (mut events, failures) = reporting(builder);
         let (bell, token, came) = collecting(&mut events, &kernel, 4);
         for _ in 0..10 {
@@ -371,8 +372,8 @@ mod bodies {
 
     pub fn d10_the_handler_is_told_of_the_end_once<K: Kernel>(kernel: K) {
         struct Ends(Rc<std::cell::Cell<u64>>);
-        impl<K: Kernel> QueueHandler<u8, (), K> for Ends {
-            fn item(&mut self, _: u8, _: &mut Turn<'_, (), K>) -> io::Result<()> {
+        impl<K: Kernel> Handler<Queue<u8, K>, (), K> for Ends {
+            fn ready(&mut self, _: u8, _: &mut Turn<'_, (), K>) -> io::Result<()> {
                 Ok(())
             }
             fn closed(&mut self, _: &mut Turn<'_, (), K>) -> io::Result<()> {
@@ -380,10 +381,11 @@ mod bodies {
                 Ok(())
             }
         }
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, queue) = doorbell_on(kernel, 4).unwrap();
         let ends = counted();
-        let token = events.serve_handler(queue, Ends(Rc::clone(&ends))).unwrap();
+        let token =
+            events.add_handler(queue, Registration::default(), Ends(Rc::clone(&ends))).unwrap();
         bell.push(1).unwrap();
         drop(bell);
         drive(&mut events, || ends.get() > 0);
@@ -394,7 +396,7 @@ mod bodies {
     }
 
     pub fn d04_a_healed_loop_still_hears_its_queues<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, _, came) = collecting(&mut events, &kernel, 4);
         rest(&mut events);
         // A source whose descriptor was replaced behind the loop's back leaves a ghost.
@@ -405,7 +407,7 @@ mod bodies {
         let keeping = Rc::clone(&keep);
         let mut other = Some(other);
         events
-            .watch(counter, watchbell::epoll::Interest::READABLE, move |counter, _| {
+            .add(counter, watchbell::epoll::Interest::READABLE, move |counter, _| {
                 if let Some(other) = other.take() {
                     *keeping.borrow_mut() = Some(std::mem::replace(counter.get_mut(), other));
                 }
@@ -425,7 +427,7 @@ mod bodies {
     pub fn d04_posts_run_in_order_and_fail_alone<K: Kernel>(kernel: K) {
         let failures = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let told = failures.clone();
-        let mut events: EventLoop<Vec<u32>, K> = EventLoop::builder_on(kernel)
+        let mut events: EventLoop<Vec<u32>, K> = EventLoop::builder_on(kernel, Vec::new())
             .on_failure(move |failure, _| told.lock().unwrap().push(failure.to_string()))
             .build()
             .unwrap();
@@ -447,16 +449,15 @@ mod bodies {
             remote.post(stop).unwrap();
             remote
         });
-        let mut state = Vec::new();
-        events.run_with(&mut state).unwrap();
+        events.run().unwrap();
         let remote = posting.join().unwrap();
-        assert_eq!(state, [0, 1, 2]);
+        assert_eq!(*events.state(), [0, 1, 2]);
         assert_eq!(failures.lock().unwrap().len(), 2);
         assert_ledger(remote.doorbell().ledger(), [5, 5, 0, 0]);
     }
 
     pub fn d10_a_post_to_a_loop_that_is_gone_comes_back<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel, ()).unwrap();
         let remote = events.remote(8).unwrap();
         drop(events);
         assert!(matches!(remote.post(|_| Ok(())), Err(PushError::Closed(_))));
@@ -478,7 +479,7 @@ fn d06_no_call_an_item_while_the_loop_is_awake() {
         let (pushing, count) = (bell.clone(), counted());
         let came = Rc::clone(&count);
         events
-            .serve(queue, move |is_first, _| {
+            .add(queue, Registration::default(), move |is_first, _| {
                 came.set(came.get() + 1);
                 if is_first {
                     let bell = pushing.clone();
@@ -504,7 +505,7 @@ fn d05_a_burst_to_a_sleeping_loop_is_one_write_and_one_wait() {
                 let kernel = Counting::new(hooked.clone());
                 let budget = Budget::default().messages(u32::MAX).operations(u32::MAX);
                 let mut events =
-                    EventLoop::builder_on(kernel.clone()).budget(budget).build().unwrap();
+                    EventLoop::builder_on(kernel.clone(), ()).budget(budget).build().unwrap();
                 let (bell, _, came) = collecting(&mut events, &kernel, producers * burst);
                 rest(&mut events);
                 kernel.reset();
@@ -533,7 +534,7 @@ fn d05_a_burst_to_a_sleeping_loop_is_one_write_and_one_wait() {
 fn d05_published_after_the_last_look_is_rung_for() {
     watchdog(|| {
         let hooked = Hooked::default();
-        let mut events = EventLoop::on(hooked.clone()).unwrap();
+        let mut events = EventLoop::on(hooked.clone(), ()).unwrap();
         let (bell, _, came) = collecting(&mut events, &hooked, 4);
         rest(&mut events);
         for n in 0..100 {
@@ -551,7 +552,7 @@ fn d04_several_producers_and_a_balanced_ledger_at_any_moment() {
     const EACH: usize = 5_000;
     watchdog(|| {
         let kernel = Counting::new(Linux);
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let (bell, _, came) = collecting(&mut events, &kernel, 100);
         let push = |producer: usize| {
             let bell = bell.clone();

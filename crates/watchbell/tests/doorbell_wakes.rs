@@ -29,7 +29,7 @@ use watchbell::doorbell::{
     Armed, Doorbell, Errno, PushAllReason, PushError, Queue, doorbell, doorbell_on,
 };
 use watchbell::epoll::{AnyFd, Edge, Epoll, Events, Interest, OnBlocking, Registered};
-use watchbell::event_loop::{Budget, EventLoop};
+use watchbell::event_loop::{Budget, EventLoop, Registration, Shared};
 use watchbell::eventfd::{MAX_COUNT, Semaphore};
 use watchbell::kernel::{Call, Counting, EventFlags, Kernel, Linux};
 
@@ -91,11 +91,11 @@ fn fault_the_last_ring_outlives_its_sender() {
 #[test]
 fn d10_a_loop_hears_the_last_sender_go() {
     let hooked = Hooked::default();
-    let mut events: EventLoop<(), Hooked> = EventLoop::on(hooked.clone()).unwrap();
+    let mut events: EventLoop<(), Hooked> = EventLoop::on(hooked.clone(), ()).unwrap();
     let (bell, queue) = doorbell_on(hooked.clone(), 4).unwrap();
     let count = counted();
     let came = Rc::clone(&count);
-    let token = events.serve(queue, move |item: u64, _| {
+    let token = events.add(queue, Registration::default(), move |item: u64, _| {
         came.set(came.get() + item);
         Ok(())
     });
@@ -219,7 +219,7 @@ fn fault_the_callers_orders_do_not_matter() {
         let data = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&data);
         events
-            .serve(queue, move |round, turn| {
+            .add(queue, Registration::default(), move |round, turn| {
                 assert!(seen.load(Ordering::Relaxed) >= round, "the push came before its data");
                 if round == ROUNDS {
                     turn.stop();
@@ -243,24 +243,25 @@ fn fault_the_callers_orders_do_not_matter() {
 fn x11_a_loop_that_is_woken_passes_on_what_it_does_not_take() {
     let one = Budget::default().operations(1);
     let mut woken = strict_loop::<(), _>(Linux, one);
-    let mut other: EventLoop = EventLoop::new().unwrap();
+    let mut other = EventLoop::new().unwrap();
     let (nudge, nudges) = doorbell::<()>(1).unwrap();
     let taken = counted();
     let semaphore = Rc::new(Semaphore::new(0).unwrap());
     let (by_other, source) = (Rc::clone(&taken), Rc::clone(&semaphore));
     other
-        .serve(nudges, move |(), _| {
+        .add(nudges, Registration::default(), move |(), _| {
             while source.try_wait()? {
                 by_other.set(by_other.get() + 1);
             }
             Ok(())
         })
         .unwrap();
-    let sharing = semaphore.try_clone().unwrap();
+    let sharing = Shared::new(semaphore.try_clone().unwrap());
     woken
-        .watch_exclusive(sharing, move |semaphore, turn| {
+        .add(sharing, Registration::exclusive(), move |semaphore, turn| {
             // One is taken, and then the loop has other things to do.
-            assert!(semaphore.wait()?.is_some());
+            let unit = |semaphore: &mut Shared<Semaphore>| semaphore.try_wait();
+            assert_eq!(semaphore.input(unit)?, Some(true));
             let _ = nudge.push(());
             turn.stop();
             Ok(())

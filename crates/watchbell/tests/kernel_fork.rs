@@ -95,18 +95,17 @@ fn threads_agree_on_another_than(parent: Process) -> bool {
 
 #[test]
 fn c13_a_loop_made_in_the_child_works_there() {
-    let mut inherited: EventLoop = EventLoop::new().unwrap();
+    let mut inherited = EventLoop::new().unwrap();
     let code = in_child(|| {
-        let mut events: EventLoop<u64> = EventLoop::new().unwrap();
+        let mut events = EventLoop::with(0).unwrap();
         let counter = Counter::new(3).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, |counter, turn| {
+        let handler = events.add(counter, Interest::READABLE, |counter, turn| {
             *turn.state() += counter.take()?.unwrap_or(0);
             Ok(())
         });
         handler.unwrap();
-        let mut sum = 0;
-        events.turn_with(&mut sum, None).unwrap();
-        well(sum == 3 && inherited.turn(None).is_err())
+        events.turn(None).unwrap();
+        well(*events.state() == 3 && inherited.turn(None).is_err())
     });
     assert_eq!(code, WELL);
 }

@@ -16,8 +16,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use support::watchdog;
 use watchbell::epoll::{Interest, Source};
-use watchbell::event_loop::{Accept, Budget, EventLoop};
-use watchbell::sync::Arc;
+use watchbell::event_loop::{Accept, Budget, EventLoop, Registration, Shared};
 
 in_both_modes! {
     fault_one_accept_an_edge_leaves_the_backlog
@@ -95,7 +94,7 @@ mod modes {
     pub fn e04_the_backlog_is_accepted_within_the_budget_and_to_its_end(trigger: Trigger) {
         let (listener, _clients) = listener(10);
         let budget = Budget::default().operations(4);
-        let mut events: EventLoop = EventLoop::builder().budget(budget).build().unwrap();
+        let mut events = EventLoop::builder().budget(budget).build().unwrap();
         let runs = shared::<Vec<usize>>();
         let seen = Rc::clone(&runs);
         trigger.add(&mut events, listener, Interest::READABLE, move |listener, _| {
@@ -166,12 +165,13 @@ mod modes {
         let (listener, _clients) = listener(1);
         let (mut events, failures) = reporting(EventLoop::builder().idle_runs(5));
         let source = Troubled::new(listener, &[Errno::OPNOTSUPP], true);
-        trigger.add(&mut events, source, Interest::READABLE, |listener, _| {
+        let token = trigger.add(&mut events, source, Interest::READABLE, |listener, _| {
             while listener.accept()?.is_some() {}
             Ok(())
         });
         rest(&mut events);
-        assert_eq!(*failures.borrow(), ["a handler ignores its source's readiness"]);
+        let ignored = format!("source {token}: a handler ignores its source's readiness");
+        assert_eq!(*failures.borrow(), [ignored]);
     }
 }
 
@@ -179,13 +179,14 @@ mod modes {
 #[test]
 fn e04_a_shared_listener_is_accepted_from_by_any_of_its_loops() {
     watchdog(|| {
-        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+        let listener = Shared::new(TcpListener::bind("127.0.0.1:0").unwrap());
         let address = listener.local_addr().unwrap();
         let accepted = counted();
         let mut loops = [EventLoop::new().unwrap(), EventLoop::new().unwrap()];
         for events in &mut loops {
             let seen = Rc::clone(&accepted);
-            let handler = events.add_exclusive(Arc::clone(&listener), move |listener, turn| {
+            let shared = listener.clone();
+            let handler = events.add(shared, Registration::exclusive(), move |listener, turn| {
                 while let Some((stream, _)) = listener.accept()? {
                     seen.bump();
                     turn.add(stream, Interest::READABLE, |_, turn| turn.close())?;
@@ -203,10 +204,10 @@ fn e04_a_shared_listener_is_accepted_from_by_any_of_its_loops() {
 
 #[test]
 fn e13_a_descriptor_is_registered_once_and_the_second_comes_back() {
-    let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
-    let mut events: EventLoop = EventLoop::new().unwrap();
-    events.add_exclusive(Arc::clone(&listener), |_, _| Ok(())).unwrap();
-    let second = events.add_exclusive(listener, |_, _| Ok(())).unwrap_err();
+    let listener = Shared::new(TcpListener::bind("127.0.0.1:0").unwrap());
+    let mut events = EventLoop::new().unwrap();
+    events.add(listener.clone(), Registration::exclusive(), |_, _| Ok(())).unwrap();
+    let second = events.add(listener, Registration::exclusive(), |_, _| Ok(())).unwrap_err();
     let error = io::Error::from(second);
     assert_eq!(Errno::from_io_error(&error), Some(Errno::EXIST));
     assert_eq!(events.len(), 1);

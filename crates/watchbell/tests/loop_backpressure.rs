@@ -45,12 +45,12 @@ mod bodies {
     use watchbell::kernel::Kernel;
 
     pub fn e09_a_paused_source_is_not_run_and_loses_no_edge<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let sum = counted();
         let total = Rc::clone(&sum);
         let counter = Counter::on(kernel, 0).unwrap();
         let adder = counter.try_clone().unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             total.set(total.get() + counter.take()?.unwrap_or(0));
             Ok(())
         });
@@ -71,12 +71,12 @@ mod bodies {
     pub fn e09_a_full_sink_stops_its_source_and_an_empty_one_starts_it<K: Kernel>(kernel: K) {
         const HIGH: u64 = 4;
         const LOW: u64 = 2;
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let (queue, most, done, pauses) = (counted(), counted(), counted(), counted());
 
         let (length, highest, paused) = (Rc::clone(&queue), Rc::clone(&most), Rc::clone(&pauses));
         let source = Semaphore::on(kernel.clone(), 100).unwrap();
-        let filler = events.watch(source, Interest::READABLE, move |source, _| {
+        let filler = events.add(source, Interest::READABLE, move |source, _| {
             while source.wait()?.is_some() {
                 highest.set(highest.get().max(length.bump()));
                 if length.get() == HIGH {
@@ -89,7 +89,7 @@ mod bodies {
         let filler = filler.unwrap();
         let (length, finished) = (Rc::clone(&queue), Rc::clone(&done));
         let sink = Counter::on(kernel, 1).unwrap();
-        let sink = events.watch(sink, Interest::READABLE, move |sink, turn| {
+        let sink = events.add(sink, Interest::READABLE, move |sink, turn| {
             sink.take()?;
             for _ in 0..length.get().min(2) {
                 length.set(length.get() - 1);
@@ -110,12 +110,12 @@ mod bodies {
     }
 
     pub fn e09_a_source_paused_by_another_in_the_same_turn_is_not_run<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let victim = shared::<Option<watchbell::epoll::Token>>();
         let runs = counted();
         let paused = Rc::clone(&victim);
         let first = Counter::on(kernel.clone(), 1).unwrap();
-        let pauser = events.watch(first, Interest::READABLE, move |counter, turn| {
+        let pauser = events.add(first, Interest::READABLE, move |counter, turn| {
             counter.take()?;
             assert!(turn.pause(paused.borrow().unwrap(), Input));
             Ok(())
@@ -123,7 +123,7 @@ mod bodies {
         pauser.unwrap();
         let seen = Rc::clone(&runs);
         let second = Counter::on(kernel, 1).unwrap();
-        let handler = events.watch(second, Interest::READABLE, move |counter, _| {
+        let handler = events.add(second, Interest::READABLE, move |counter, _| {
             seen.bump();
             counter.take().map(drop)
         });
@@ -136,9 +136,9 @@ mod bodies {
     }
 
     pub fn e09_pause_resume_and_wake_say_when_there_is_no_such_source<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone()).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel.clone(), ()).unwrap();
         let counter = Counter::on(kernel, 0).unwrap();
-        let token = events.watch(counter, Interest::READABLE, |_, _| Ok(())).unwrap();
+        let token = events.add(counter, Interest::READABLE, |_, _| Ok(())).unwrap();
         assert!(events.pause(token, Input) && events.resume(token, Input));
         assert!(events.wake(token, Output) && events.remove(token));
         assert!(!events.pause(token, Input) && !events.resume(token, Input));
@@ -147,11 +147,11 @@ mod bodies {
     }
 
     pub fn e03_a_wake_is_one_more_try<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let found = shared::<Vec<Option<u64>>>();
         let seen = Rc::clone(&found);
         let counter = Counter::on(kernel, 0).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             seen.borrow_mut().push(counter.take()?);
             Ok(())
         });

@@ -27,7 +27,7 @@ fn e04_accepting_rests_at_emfile_and_goes_on_when_there_are_descriptors() {
         let _clients: Vec<_> = (0..CONNECTIONS).map(|_| TcpStream::connect(address)).collect();
 
         let kernel = Counting::new(Linux);
-        let builder = EventLoop::builder_on(kernel.clone());
+        let builder = EventLoop::builder_on(kernel.clone(), ());
         let pause = Duration::from_millis(20);
         let mut events = builder.accept_pause(pause).build().unwrap();
         let (tries, accepted) = (counted(), counted());

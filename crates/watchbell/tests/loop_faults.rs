@@ -8,7 +8,7 @@ mod support;
 
 use looped::{Bump, Trigger, counted, reporting, rest, shared};
 use std::cell::Cell;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::panic_any;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use support::watchdog;
 use watchbell::epoll::{Interest, OnBlocking, Source, Token};
 use watchbell::event_loop::Direction::{Input, Output};
-use watchbell::event_loop::{EventLoop, Ready, Turn};
+use watchbell::event_loop::{EventLoop, Ready, Registration, Shared, Turn};
 use watchbell::eventfd::Counter;
 use watchbell::kernel::{Borrowed, Kernel};
 use watchbell::{Error, Rejected};
@@ -85,7 +85,7 @@ fn bystander<K: Kernel>(kernel: &K, events: &mut EventLoop<(), K>) -> (Counter<K
     let (takes, counter) = (counted(), Counter::on(kernel.clone(), 0).unwrap());
     let adder = counter.try_clone().unwrap();
     let seen = Rc::clone(&takes);
-    let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+    let handler = events.add(counter, Interest::READABLE, move |counter, _| {
         if counter.take()?.is_some() {
             seen.bump();
         }
@@ -110,37 +110,38 @@ mod bodies {
     use watchbell::sync::Arc;
 
     pub fn e04_an_error_of_a_handler_closes_its_source_alone<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let counter = Counter::on(kernel.clone(), 1).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, |_, _| Err(io::Error::other("no")));
+        let handler = events.add(counter, Interest::READABLE, |_, _| Err(io::Error::other("no")));
         let token = handler.unwrap();
         let (adder, takes) = bystander(&kernel, &mut events);
         adder.add(1).unwrap();
         events.turn(None).unwrap();
         assert_eq!((takes.get(), events.len()), (1, 1), "the rest of the batch goes on");
-        assert_eq!(*failures.borrow(), ["a handler failed: no"]);
+        assert_eq!(*failures.borrow(), [format!("source {token}: a handler failed: no")]);
         assert_eq!(events.stats().errors, 1);
         assert!(!events.remove(token), "it is closed");
         assert_goes_on(&mut events, &adder, &takes);
     }
 
     pub fn e04_a_panic_of_a_handler_closes_its_source_alone<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let counter = Counter::on(kernel.clone(), 1).unwrap();
-        events.watch(counter, Interest::READABLE, |_, _| panic!("oh {}", "no")).unwrap();
+        let handler = events.add(counter, Interest::READABLE, |_, _| panic!("oh {}", "no"));
+        let token = handler.unwrap();
         let (adder, takes) = bystander(&kernel, &mut events);
         adder.add(1).unwrap();
         events.turn(None).unwrap();
         assert_eq!((takes.get(), events.len()), (1, 1));
-        assert_eq!(*failures.borrow(), ["a handler panicked: oh no"]);
+        assert_eq!(*failures.borrow(), [format!("source {token}: a handler panicked: oh no")]);
         assert_eq!(events.stats().panics, 1);
         assert_goes_on(&mut events, &adder, &takes);
     }
 
     pub fn e04_a_source_that_removes_itself_and_panics_is_closed_once<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let counter = Counter::on(kernel.clone(), 1).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, |counter, turn| {
+        let handler = events.add(counter, Interest::READABLE, |counter, turn| {
             counter.pause(Input);
             let own = turn.token().unwrap();
             assert!(turn.remove(own) && turn.remove(own));
@@ -156,14 +157,16 @@ mod bodies {
     }
 
     pub fn e04_an_error_and_a_panic_of_a_timer_stay_there<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let fired = counted();
         let third = Rc::clone(&fired);
         events.after(Duration::ZERO, |_| Err(io::Error::other("late")));
         events.after(Duration::ZERO, |_| panic!("later"));
         events.after(Duration::ZERO, move |turn| {
             third.bump();
-            turn.close() // of no source: it does nothing
+            let closed = turn.close().expect_err("there is no source to close");
+            assert_eq!(closed.kind(), io::ErrorKind::NotFound);
+            Ok(())
         });
         events.turn(None).unwrap();
         assert_eq!(*failures.borrow(), ["a handler failed: late", "a handler panicked: later"]);
@@ -171,18 +174,18 @@ mod bodies {
     }
 
     pub fn e04_a_destructors_panic_stays_there<K: Kernel>(kernel: K) {
-        let (mut events, _) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, _) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let (adder, takes) = bystander(&kernel, &mut events);
         let bomb = || {
             let mut bomb = Bomb::new(kernel.clone(), 1);
             bomb.at_drop = true;
             bomb
         };
-        let closer = events.watch(bomb(), Interest::READABLE, |_, turn| turn.close());
+        let closer = events.add(bomb(), Interest::READABLE, |_, turn| turn.close());
         closer.unwrap();
-        let failing = events.watch(bomb(), Interest::READABLE, |_, _| Err(io::Error::other("no")));
+        let failing = events.add(bomb(), Interest::READABLE, |_, _| Err(io::Error::other("no")));
         failing.unwrap();
-        let removed = events.watch(bomb(), Interest::READABLE, |_, _| Ok(())).unwrap();
+        let removed = events.add(bomb(), Interest::READABLE, |_, _| Ok(())).unwrap();
         assert!(events.remove(removed));
         adder.add(1).unwrap();
         events.turn(None).unwrap();
@@ -198,22 +201,25 @@ mod bodies {
                 assert!(std::thread::panicking(), "a payload's panic");
             }
         }
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let (adder, takes) = bystander(&kernel, &mut events);
         let counter = Counter::on(kernel, 1).unwrap();
-        events.watch(counter, Interest::READABLE, |_, _| panic_any(Payload)).unwrap();
+        let handler = events.add(counter, Interest::READABLE, |_, _| panic_any(Payload));
+        let token = handler.unwrap();
         events.after(Duration::ZERO, |_| panic_any(Payload));
         events.turn(None).unwrap();
-        assert_eq!(*failures.borrow(), ["a handler panicked: (no message)"; 2]);
+        let panicked = "a handler panicked: (no message)";
+        assert_eq!(*failures.borrow(), [format!("source {token}: {panicked}"), panicked.into()]);
         assert_goes_on(&mut events, &adder, &takes);
     }
 
     /// A report's panic is counted, and goes no further: the rest of the turn goes on.
     pub fn e04_a_panic_of_the_report_leaves_the_loop_whole<K: Kernel>(kernel: K) {
-        let builder = EventLoop::builder_on(kernel.clone()).on_failure(|_, ()| panic!("reported"));
+        let builder =
+            EventLoop::builder_on(kernel.clone(), ()).on_failure(|_, _| panic!("reported"));
         let mut events = builder.build().unwrap();
         let counter = Counter::on(kernel.clone(), 1).unwrap();
-        events.watch(counter, Interest::READABLE, |_, _| Err(io::Error::other("no"))).unwrap();
+        events.add(counter, Interest::READABLE, |_, _| Err(io::Error::other("no"))).unwrap();
         let (adder, takes) = bystander(&kernel, &mut events);
         adder.add(1).unwrap();
         events.turn(None).unwrap();
@@ -223,17 +229,17 @@ mod bodies {
     }
 
     pub fn e13_a_removed_sources_fetched_event_is_discarded_and_counted<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let victim = shared::<Option<Token>>();
         let removed = Rc::clone(&victim);
         let first = Counter::on(kernel.clone(), 1).unwrap();
-        let remover = events.watch(first, Interest::READABLE, move |counter, turn| {
+        let remover = events.add(first, Interest::READABLE, move |counter, turn| {
             assert!(turn.remove(removed.borrow().unwrap()));
             counter.take().map(drop)
         });
         remover.unwrap();
         let second = Counter::on(kernel, 1).unwrap();
-        let handler = events.watch(second, Interest::READABLE, |_, _| panic!("it is removed"));
+        let handler = events.add(second, Interest::READABLE, |_, _| panic!("it is removed"));
         *victim.borrow_mut() = Some(handler.unwrap());
         rest(&mut events);
         let stats = events.stats();
@@ -241,17 +247,17 @@ mod bodies {
     }
 
     pub fn e13_no_event_of_a_removed_source_reaches_the_next_in_its_slot<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let victim = shared::<Option<Token>>();
         let (runs, removed) = (counted(), Rc::clone(&victim));
         let (kernel2, seen) = (kernel.clone(), Rc::clone(&runs));
         let first = Counter::on(kernel.clone(), 1).unwrap();
-        let remover = events.watch(first, Interest::READABLE, move |counter, turn| {
+        let remover = events.add(first, Interest::READABLE, move |counter, turn| {
             // The successor has the slot, and most likely the descriptor's number.
             assert!(turn.remove(removed.borrow().unwrap()));
             let seen = Rc::clone(&seen);
             let successor = Counter::on(kernel2.clone(), 0)?;
-            turn.watch(successor, Interest::READABLE, move |_, _| {
+            turn.add(successor, Interest::READABLE, move |_, _| {
                 seen.bump();
                 Ok(())
             })?;
@@ -259,7 +265,7 @@ mod bodies {
         });
         remover.unwrap();
         let second = Counter::on(kernel, 1).unwrap();
-        let handler = events.watch(second, Interest::READABLE, |_, _| panic!("it is removed"));
+        let handler = events.add(second, Interest::READABLE, |_, _| panic!("it is removed"));
         *victim.borrow_mut() = Some(handler.unwrap());
         rest(&mut events);
         assert_eq!((runs.get(), events.len()), (0, 2));
@@ -267,10 +273,10 @@ mod bodies {
     }
 
     pub fn e13_a_removed_source_is_silent_though_a_duplicate_lives<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let counter = Counter::on(kernel, 0).unwrap();
         let duplicate = counter.try_clone().unwrap();
-        let token = events.watch(counter, Interest::READABLE, |_, _| Ok(())).unwrap();
+        let token = events.add(counter, Interest::READABLE, |_, _| Ok(())).unwrap();
         assert!(events.remove(token));
         duplicate.add(1).unwrap();
         rest(&mut events);
@@ -279,17 +285,18 @@ mod bodies {
     }
 
     pub fn e13_a_replaced_source_is_reported_and_its_ghost_is_healed<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let (adder, takes) = bystander(&kernel, &mut events);
         let counter = Counter::on(kernel.clone(), 1).unwrap();
         let duplicate = counter.try_clone().unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             *counter.get_mut() = Counter::on(kernel.clone(), 0)?;
             Ok(())
         });
-        handler.unwrap();
+        let token = handler.unwrap();
         events.turn(None).unwrap();
-        assert_eq!(*failures.borrow(), ["a handler replaced its source's descriptor"]);
+        let replaced = format!("source {token}: a handler replaced its source's descriptor");
+        assert_eq!(*failures.borrow(), [replaced]);
         let stats = events.stats();
         assert_eq!((stats.ghosts, stats.healed, events.len()), (1, 1, 1));
         duplicate.add(1).unwrap();
@@ -299,11 +306,11 @@ mod bodies {
     }
 
     pub fn e13_a_source_replaced_by_a_living_one_leaves_that_registered<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let runs = counted();
         let seen = Rc::clone(&runs);
         let living = Arc::new(Counter::on(kernel.clone(), 0).unwrap());
-        let handler = events.watch(Arc::clone(&living), Interest::READABLE, move |counter, _| {
+        let handler = events.add(Arc::clone(&living), Interest::READABLE, move |counter, _| {
             counter.input(|counter| Ok(counter.try_take()))?;
             seen.bump();
             Ok(())
@@ -311,7 +318,7 @@ mod bodies {
         let token = handler.unwrap();
         let other = Arc::new(Counter::on(kernel, 1).unwrap());
         let replacement = Arc::clone(&living);
-        let handler = events.watch(other, Interest::READABLE, move |counter, _| {
+        let handler = events.add(other, Interest::READABLE, move |counter, _| {
             *counter.get_mut() = Arc::clone(&replacement);
             Ok(())
         });
@@ -328,13 +335,13 @@ mod bodies {
 
     /// Ready, drained, paused and told, and retained sources.
     pub fn e13_every_kind_of_source_lives_through_a_healing<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let (adder, takes) = bystander(&kernel, &mut events);
         let (paused_adder, paused_takes) = bystander(&kernel, &mut events);
         let semaphore = watchbell::eventfd::Semaphore::on(kernel.clone(), 5).unwrap();
         let units = counted();
         let seen = Rc::clone(&units);
-        let retained = events.watch(semaphore, Interest::READABLE, move |semaphore, _| {
+        let retained = events.add(semaphore, Interest::READABLE, move |semaphore, _| {
             if semaphore.wait()?.is_some() {
                 seen.bump();
             }
@@ -343,7 +350,7 @@ mod bodies {
         retained.unwrap();
         let counter = Counter::on(kernel.clone(), 1).unwrap();
         let _duplicate = counter.try_clone().unwrap();
-        let replaced = events.watch(counter, Interest::READABLE, move |counter, turn| {
+        let replaced = events.add(counter, Interest::READABLE, move |counter, turn| {
             for token in turn.tokens_of::<Counter<K>>() {
                 turn.pause(token, Input);
             }
@@ -373,30 +380,31 @@ mod bodies {
                 }
                 if left > 0 {
                     let counter = Counter::on(kernel.clone(), 1)?;
-                    turn.watch(counter, Interest::READABLE, link(kernel.clone(), left - 1))?;
+                    turn.add(counter, Interest::READABLE, link(kernel.clone(), left - 1))?;
                 }
                 turn.close()
             })
         }
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let counter = Counter::on(kernel.clone(), 1).unwrap();
-        events.watch(counter, Interest::READABLE, link(kernel, 100)).unwrap();
+        events.add(counter, Interest::READABLE, link(kernel, 100)).unwrap();
         rest(&mut events);
         assert_eq!((events.len(), events.stats().runs, events.stats().stale), (0, 101, 0));
     }
 
     pub fn e13_a_source_that_cannot_name_its_descriptor_fails_alone<K: Kernel>(kernel: K) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let (adder, takes) = bystander(&kernel, &mut events);
         let bomb = Bomb::new(kernel, 1);
         let fuse = Rc::clone(&bomb.no_descriptor);
-        let handler = events.watch(bomb, Interest::READABLE, move |_, _| {
+        let handler = events.add(bomb, Interest::READABLE, move |_, _| {
             fuse.set(true);
             Ok(())
         });
-        handler.unwrap();
+        let token = handler.unwrap();
         rest(&mut events);
-        assert_eq!(*failures.borrow(), ["a handler panicked: no descriptor"]);
+        let panicked = format!("source {token}: a handler panicked: no descriptor");
+        assert_eq!(*failures.borrow(), [panicked]);
         assert_eq!((events.len(), events.stats().healed), (1, 1));
         assert_goes_on(&mut events, &adder, &takes);
     }
@@ -406,12 +414,12 @@ mod bodies {
     >(
         kernel: K,
     ) {
-        let (mut events, _) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, _) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let (adder, takes) = bystander(&kernel, &mut events);
         let bomb = Bomb::new(kernel, 0);
         let duplicate = bomb.counter.try_clone().unwrap();
         let fuse = Rc::clone(&bomb.no_descriptor);
-        let token = events.watch(bomb, Interest::READABLE, |_, _| Ok(())).unwrap();
+        let token = events.add(bomb, Interest::READABLE, |_, _| Ok(())).unwrap();
         fuse.set(true);
         assert!(events.remove(token));
         rest(&mut events);
@@ -425,13 +433,13 @@ mod bodies {
     pub fn e13_a_source_that_cannot_name_its_descriptor_at_a_healing_is_reported<K: Kernel>(
         kernel: K,
     ) {
-        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone()));
+        let (mut events, failures) = reporting(EventLoop::builder_on(kernel.clone(), ()));
         let bomb = Bomb::new(kernel.clone(), 0);
         let fuse = Rc::clone(&bomb.no_descriptor);
-        events.watch(bomb, Interest::READABLE, |_, _| Ok(())).unwrap();
+        events.add(bomb, Interest::READABLE, |_, _| Ok(())).unwrap();
         let (adder, takes) = bystander(&kernel, &mut events);
         let counter = Counter::on(kernel.clone(), 1).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             fuse.set(true);
             *counter.get_mut() = Counter::on(kernel.clone(), 0)?;
             Ok(())
@@ -461,7 +469,8 @@ mod modes {
             Ok(())
         });
         rest(&mut events);
-        assert_eq!(*failures.borrow(), ["a handler ignores its source's readiness"]);
+        let ignored = format!("source {token}: a handler ignores its source's readiness");
+        assert_eq!(*failures.borrow(), [ignored]);
         let runs = events.stats().runs;
         assert!((10..=12).contains(&runs), "{runs} runs");
         client.write_all(b"y").unwrap();
@@ -515,7 +524,7 @@ mod modes {
         assert!(matches!(error, Error::Blocking), "{error}");
         assert!(!is_nonblocking(&kept) && events.is_empty(), "and it is left as it was");
 
-        let mut events: EventLoop = EventLoop::new().unwrap();
+        let mut events = EventLoop::new().unwrap();
         trigger.add(&mut events, source, Interest::READABLE, |_, _| Ok(()));
         assert!(is_nonblocking(&kept));
     }
@@ -530,21 +539,23 @@ fn e13_a_healing_keeps_each_mode_and_wakes_no_paused_source_for_ever() {
         let (reader, writer) = io::pipe().unwrap();
         let ended = counted();
         let seen = Rc::clone(&ended);
-        let pipe = events.add_level(reader, Interest::READABLE, move |pipe, turn| {
-            if pipe.read(&mut [0; 16])? == Some(0) {
-                seen.bump();
-                turn.close()?;
-            }
-            Ok(())
-        });
+        let pipe =
+            events.add(reader, Registration::level(Interest::READABLE), move |pipe, turn| {
+                if pipe.read(&mut [0; 16])? == Some(0) {
+                    seen.bump();
+                    turn.close()?;
+                }
+                Ok(())
+            });
         let pipe = pipe.unwrap();
         events.pause(pipe, Input);
         drop(writer);
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = Shared::new(listener);
         let address = listener.local_addr().unwrap();
         let accepted = counted();
         let seen = Rc::clone(&accepted);
-        let exclusive = events.add_exclusive(listener, move |listener, _| {
+        let exclusive = events.add(listener, Registration::exclusive(), move |listener, _| {
             while listener.accept()?.is_some() {
                 seen.bump();
             }
@@ -589,11 +600,14 @@ fn e13_a_source_pointed_at_another_file_under_its_number_is_closed_and_healed() 
         let (mut client, server) = UnixStream::pair().unwrap();
         let _duplicate = server.try_clone().unwrap();
         let other: OwnedFd = UnixStream::pair().unwrap().0.into();
-        let handler =
-            events.add_level(Pointed(server.into()), Interest::READABLE, move |source, _| {
+        let handler = events.add(
+            Pointed(server.into()),
+            Registration::level(Interest::READABLE),
+            move |source, _| {
                 rustix::io::dup2(&other, &mut source.get_mut().0)?;
                 Ok(())
-            });
+            },
+        );
         handler.unwrap();
         client.write_all(b"x").unwrap();
         rest(&mut events);
@@ -609,9 +623,9 @@ fn x02_output_that_blocks_on_an_exclusive_source_is_reported() {
     watchdog(|| {
         let (mut events, failures) = reporting(EventLoop::builder());
         let (mut client, server) = UnixStream::pair().unwrap();
-        let handler = events.add_exclusive(server, |stream, _| {
-            while stream.read(&mut [0; 16])?.is_some() {}
-            while stream.write(&[0; 4096])?.is_some() {}
+        let handler = events.add(Shared::new(server), Registration::exclusive(), |stream, _| {
+            while stream.input(|stream| (&**stream).read(&mut [0; 16]))?.is_some() {}
+            while stream.output(|stream| (&**stream).write(&[0; 4096]))?.is_some() {}
             Ok(())
         });
         let token = handler.unwrap();

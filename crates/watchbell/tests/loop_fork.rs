@@ -25,7 +25,7 @@ use watchbell::eventfd::Counter;
 #[test]
 fn c13_a_forked_child_may_not_run_or_add_and_is_told_why() {
     watchdog(|| {
-        let mut events: EventLoop = EventLoop::new().unwrap();
+        let mut events = EventLoop::new().unwrap();
         events.stop_handle().stop();
         let code = in_child(|| {
             let is_refused = |error: Error| matches!(error, Error::Forked);

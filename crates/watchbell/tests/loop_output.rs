@@ -22,6 +22,7 @@ in_both_modes! {
     e08_output_is_tried_at_once_after_rest
     e08_output_is_armed_while_blocked_and_no_longer
     e08_a_short_write_is_gone_on_with
+    e08_a_write_that_a_budget_refuses_is_made_in_the_next_turn
     e08_a_source_that_always_writes_is_always_run
     e08_output_goes_on_after_the_end_of_input
     e08_a_writable_pause_and_resume_is_run_again
@@ -136,16 +137,18 @@ mod modes {
         assert_eq!(drain(&client), 0);
     }
 
+    /// One write a run: what was cut short asks for the next run, and no wake or interest does.
     pub fn e08_a_short_write_is_gone_on_with(trigger: Trigger) {
+        const BYTES: usize = 4 << 20;
         let (client, server) = UnixStream::pair().unwrap();
-        let budget = Budget::default().bytes(10);
-        let mut events: EventLoop = EventLoop::builder().budget(budget).build().unwrap();
+        let mut events = EventLoop::new().unwrap();
         let writes = shared::<Vec<Option<usize>>>();
         let seen = Rc::clone(&writes);
-        let mut left = 25;
+        let bytes = vec![1; BYTES];
+        let mut left = BYTES;
         let token = trigger.add(&mut events, server, Interest::READABLE, move |stream, _| {
             if left > 0 {
-                let written = stream.write(&[1; 25][..left])?;
+                let written = stream.write(&bytes[..left])?;
                 left -= written.unwrap_or(0);
                 seen.borrow_mut().push(written);
             }
@@ -153,11 +156,49 @@ mod modes {
         });
         events.wake(token, Direction::Input);
         rest(&mut events);
-        assert_eq!(*writes.borrow(), [Some(10), Some(10), Some(5)]);
-        assert_eq!(drain(&client), 25);
+        {
+            let writes = writes.borrow();
+            assert!((1..BYTES).contains(&writes[0].unwrap()), "it is short: {writes:?}");
+            assert!(writes[1..].iter().all(Option::is_none), "then EAGAIN: {writes:?}");
+        }
+        let mut read = 0;
+        while read < BYTES {
+            let came = drain(&client);
+            assert!(came > 0, "nothing came after {read} bytes");
+            read += came;
+            rest(&mut events);
+        }
+        let written: usize = writes.borrow().iter().flatten().sum();
+        assert_eq!((read, written), (BYTES, BYTES));
     }
 
-    /// One that writes in each run and is content with it keeps its turn.
+    /// A budget ends a turn and shortens no write; what comes behind it waits for the next turn.
+    pub fn e08_a_write_that_a_budget_refuses_is_made_in_the_next_turn(trigger: Trigger) {
+        let (client, server) = UnixStream::pair().unwrap();
+        let budget = Budget::default().bytes(10);
+        let mut events = EventLoop::builder().budget(budget).build().unwrap();
+        let runs = shared::<Vec<Vec<Option<usize>>>>();
+        let seen = Rc::clone(&runs);
+        let mut left = vec![5_usize, 25, 25];
+        let token = trigger.add(&mut events, server, Interest::READABLE, move |stream, _| {
+            let mut writes = Vec::new();
+            while let Some(&bytes) = left.last() {
+                writes.push(stream.write(&[1; 25][..bytes])?);
+                let Some(Some(written)) = writes.last() else { break };
+                assert_eq!(*written, bytes, "it is whole");
+                left.pop();
+            }
+            seen.borrow_mut().push(writes);
+            Ok(())
+        });
+        events.wake(token, Direction::Input);
+        rest(&mut events);
+        let runs = runs.borrow();
+        assert_eq!(runs[..3], [vec![Some(25), None], vec![Some(25), None], vec![Some(5)]]);
+        assert_eq!((drain(&client), events.stats().spent), (55, 2));
+    }
+
+    /// One that writes in each run, and says that it will go on, keeps its turn.
     pub fn e08_a_source_that_always_writes_is_always_run(trigger: Trigger) {
         let (client, server) = UnixStream::pair().unwrap();
         let mut events = EventLoop::new().unwrap();
@@ -165,6 +206,7 @@ mod modes {
         trigger.add(&mut events, server, Interest::WRITABLE, move |stream, turn| {
             if stream.write(b"line\n")?.is_some() {
                 lines += 1;
+                stream.run_again();
             }
             if lines == 100 { turn.close() } else { Ok(()) }
         });
@@ -220,13 +262,35 @@ mod modes {
     }
 }
 
+/// One that writes in each run and is content with it has a run for each edge, which the peer's
+/// reading makes. (Level-triggered, unused room is not asked about.)
+#[test]
+fn e08_a_source_that_is_content_is_run_for_the_next_edge_of_room() {
+    let (client, server) = UnixStream::pair().unwrap();
+    let mut events = EventLoop::new().unwrap();
+    let mut lines = 0;
+    let handler = events.add(server, Interest::WRITABLE, move |stream, turn| {
+        if stream.write(b"line\n")?.is_some() {
+            lines += 1;
+        }
+        if lines == 100 { turn.close() } else { Ok(()) }
+    });
+    handler.unwrap();
+    let mut read = 0;
+    for _ in 0..100 {
+        rest(&mut events);
+        read += drain(&client);
+    }
+    assert_eq!((read, events.len()), (500, 0));
+}
+
 /// `EAGAIN` is the kernel's backpressure; a spent budget is not. (Level-triggered, room is what the
 /// kernel calls room, and a Unix socket calls it so late.)
 #[test]
 fn e09_blocked_is_told_apart_from_busy() {
     let (client, server) = UnixStream::pair().unwrap();
     let budget = Budget::default().operations(8);
-    let mut events: EventLoop = EventLoop::builder().budget(budget).build().unwrap();
+    let mut events = EventLoop::builder().budget(budget).build().unwrap();
     let states = shared::<Vec<(bool, bool)>>();
     let seen = Rc::clone(&states);
     let mut writing = true;

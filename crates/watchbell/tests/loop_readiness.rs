@@ -49,11 +49,11 @@ mod bodies {
     use watchbell::kernel::Kernel;
 
     pub fn e03_units_left_on_an_edge_are_taken_without_another<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let taken = counted();
         let units = Rc::clone(&taken);
         let semaphore = Semaphore::on(kernel, 3).unwrap();
-        let handler = events.watch(semaphore, Interest::READABLE, move |semaphore, _| {
+        let handler = events.add(semaphore, Interest::READABLE, move |semaphore, _| {
             if semaphore.wait()?.is_some() {
                 units.bump();
             }
@@ -68,12 +68,12 @@ mod bodies {
     }
 
     pub fn c10_one_notification_of_a_semaphore_is_not_one_unit<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let taken = counted();
         let units = Rc::clone(&taken);
         let semaphore = Semaphore::on(kernel, 0).unwrap();
         let poster = semaphore.try_clone().unwrap();
-        let handler = events.watch(semaphore, Interest::READABLE, move |semaphore, _| {
+        let handler = events.add(semaphore, Interest::READABLE, move |semaphore, _| {
             while semaphore.wait()?.is_some() {
                 units.bump();
             }
@@ -86,10 +86,10 @@ mod bodies {
     }
 
     pub fn c17_after_one_unit_of_an_edge_the_source_stays_runnable<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let semaphore = Semaphore::on(kernel, 2).unwrap();
         let handler =
-            events.watch(semaphore, Interest::READABLE, |semaphore, _| semaphore.wait().map(drop));
+            events.add(semaphore, Interest::READABLE, |semaphore, _| semaphore.wait().map(drop));
         handler.unwrap();
         events.turn(None).unwrap();
         assert_eq!(events.stats().retained, 1);
@@ -98,12 +98,12 @@ mod bodies {
     }
 
     pub fn e03_a_counter_taken_needs_no_second_read<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let sum = counted();
         let total = Rc::clone(&sum);
         let counter = Counter::on(kernel, 3).unwrap();
         let adder = counter.try_clone().unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             if let Some(count) = counter.take()? {
                 total.set(total.get() + count);
             }
@@ -118,12 +118,13 @@ mod bodies {
     }
 
     pub fn e05_a_spent_budget_is_run_again_with_no_new_edge<K: Kernel>(kernel: K) {
-        let builder = EventLoop::builder_on(kernel.clone()).budget(Budget::default().operations(4));
+        let builder =
+            EventLoop::builder_on(kernel.clone(), ()).budget(Budget::default().operations(4));
         let mut events: EventLoop<(), K> = builder.build().unwrap();
         let runs = shared::<Vec<u64>>();
         let seen = Rc::clone(&runs);
         let semaphore = Semaphore::on(kernel, 10).unwrap();
-        let handler = events.watch(semaphore, Interest::READABLE, move |semaphore, _| {
+        let handler = events.add(semaphore, Interest::READABLE, move |semaphore, _| {
             let mut units = 0;
             while semaphore.wait()?.is_some() {
                 units += 1;
@@ -139,13 +140,14 @@ mod bodies {
     }
 
     pub fn e05_messages_that_are_charged_run_a_drained_source_again<K: Kernel>(kernel: K) {
-        let builder = EventLoop::builder_on(kernel.clone()).budget(Budget::default().messages(4));
+        let builder =
+            EventLoop::builder_on(kernel.clone(), ()).budget(Budget::default().messages(4));
         let mut events: EventLoop<(), K> = builder.build().unwrap();
         let runs = shared::<Vec<u64>>();
         let seen = Rc::clone(&runs);
         let mut queued = 0;
         let counter = Counter::on(kernel, 10).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             queued += counter.take()?.unwrap_or(0);
             let mut handled = 0;
             while queued > 0 {
@@ -165,11 +167,11 @@ mod bodies {
     }
 
     pub fn e05_a_handler_with_input_in_memory_is_run_again<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let runs = counted();
         let seen = Rc::clone(&runs);
         let counter = Counter::on(kernel, 1).unwrap();
-        let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+        let handler = events.add(counter, Interest::READABLE, move |counter, _| {
             counter.take()?;
             if seen.bump() < 100 {
                 counter.run_again();
@@ -183,11 +185,11 @@ mod bodies {
     }
 
     pub fn e05_a_budget_of_its_own_holds_from_the_next_run<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let runs = shared::<Vec<u64>>();
         let seen = Rc::clone(&runs);
         let semaphore = Semaphore::on(kernel, 5).unwrap();
-        let handler = events.watch(semaphore, Interest::READABLE, move |semaphore, _| {
+        let handler = events.add(semaphore, Interest::READABLE, move |semaphore, _| {
             let mut units = 0;
             while semaphore.wait()?.is_some() {
                 units += 1;
@@ -203,13 +205,13 @@ mod bodies {
 
     /// Two descriptors of one counter: both are told, one finds it taken.
     pub fn e07_an_event_promises_nothing<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let results = shared::<Vec<Option<u64>>>();
         let first = Counter::on(kernel, 0).unwrap();
         let (second, adder) = (first.try_clone().unwrap(), first.try_clone().unwrap());
         for counter in [first, second] {
             let results = Rc::clone(&results);
-            let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+            let handler = events.add(counter, Interest::READABLE, move |counter, _| {
                 assert!(counter.readiness().is_readable());
                 results.borrow_mut().push(counter.take()?);
                 Ok(())
@@ -242,6 +244,7 @@ mod modes {
         assert_eq!(*reads.borrow(), [Some(3), Some(0)]);
     }
 
+    /// The read that spends the budget is the last, and is not cut short by it.
     pub fn e03_what_the_bytes_of_a_turn_leave_is_read_in_the_next(trigger: Trigger) {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(&[7; 25]).unwrap();
@@ -258,7 +261,7 @@ mod modes {
             Ok(())
         });
         rest(&mut events);
-        assert_eq!(*runs.borrow(), [10, 10, 5]);
+        assert_eq!(*runs.borrow(), [12, 12, 1]);
         assert_eq!(events.stats().spent, 2);
     }
 
@@ -338,7 +341,8 @@ mod modes {
         use rustix::net::{AddressFamily, SocketType};
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         let (mut events, failures) = reporting(EventLoop::builder().idle_runs(10));
-        trigger.add(&mut events, TcpStream::from(socket), Interest::READABLE, |stream, _| {
+        let socket = TcpStream::from(socket);
+        let token = trigger.add(&mut events, socket, Interest::READABLE, |stream, _| {
             match stream.read(&mut [0; 16]) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::NotConnected),
                 Ok(read) => assert_eq!(read, None, "it has been suspended"),
@@ -350,7 +354,8 @@ mod modes {
             events.turn(Some(Duration::ZERO)).unwrap();
         }
         assert!(events.stats().runs <= 12, "it spins: {:?}", events.stats());
-        assert_eq!(*failures.borrow(), ["a handler ignores its source's readiness"]);
+        let ignored = format!("source {token}: a handler ignores its source's readiness");
+        assert_eq!(*failures.borrow(), [ignored]);
     }
 
     pub fn e07_a_half_close_is_told_apart(trigger: Trigger) {
@@ -396,7 +401,9 @@ mod modes {
         assert_eq!((told.len(), events.len()), (2, 0));
     }
 
-    /// Input and output are told in one event, and the handler does one of them a run.
+    /// Input and output are told in one event, and the handler does one of them a run. What is left
+    /// of the input runs it again; level-triggered the kernel says that none is, and since room by
+    /// itself is no reason for a run, the handler gives its own. The room is kept either way.
     pub fn fault_second_edge_is_not_dropped(trigger: Trigger) {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(b"in").unwrap();
@@ -406,6 +413,9 @@ mod modes {
         trigger.add(&mut events, server, interest, move |stream, _| {
             if stream.readiness().is_readable() {
                 stream.read(&mut [0; 16])?;
+                if trigger == Trigger::Level {
+                    stream.run_again();
+                }
             } else if !written {
                 written = stream.write(b"out")?.is_some();
             }

@@ -120,7 +120,7 @@ fn e14_an_interrupted_wait_makes_no_timer_early() {
         signal_hook::flag::register(signal_hook::consts::SIGPROF, flag).unwrap();
         let (send, receive) = mpsc::channel();
         let thread = observe(move || {
-            let mut events: EventLoop = EventLoop::new().unwrap();
+            let mut events = EventLoop::new().unwrap();
             let due = events.now() + Duration::from_millis(100);
             events.at(due, move |turn| {
                 assert!(turn.now() >= due);

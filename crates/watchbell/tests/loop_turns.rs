@@ -43,12 +43,12 @@ mod bodies {
         const FLOODS: u64 = 3;
         let budget = Budget::default().operations(OPERATIONS);
         let mut events: EventLoop<(), K> =
-            EventLoop::builder_on(kernel.clone()).budget(budget).build().unwrap();
+            EventLoop::builder_on(kernel.clone(), ()).budget(budget).build().unwrap();
         let taken = counted();
         for _ in 0..FLOODS {
             let units = Rc::clone(&taken);
             let flood = Semaphore::on(kernel.clone(), u32::MAX).unwrap();
-            let handler = events.watch(flood, Interest::READABLE, move |flood, _| {
+            let handler = events.add(flood, Interest::READABLE, move |flood, _| {
                 while flood.wait()?.is_some() {
                     units.bump();
                 }
@@ -60,7 +60,7 @@ mod bodies {
         let adder = quiet.try_clone().unwrap();
         let waited = shared::<Vec<u64>>();
         let (seen, units) = (Rc::clone(&waited), Rc::clone(&taken));
-        let handler = events.watch(quiet, Interest::READABLE, move |quiet, _| {
+        let handler = events.add(quiet, Interest::READABLE, move |quiet, _| {
             seen.borrow_mut().push(units.replace(0));
             quiet.take().map(drop)
         });
@@ -77,12 +77,13 @@ mod bodies {
     }
 
     pub fn e10_all_ready_sources_have_their_turn_though_a_wait_fetches_one<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::builder_on(kernel.clone()).events_a_wait(1).build().unwrap();
+        let mut events =
+            EventLoop::builder_on(kernel.clone(), ()).events_a_wait(1).build().unwrap();
         let runs = shared::<Vec<usize>>();
         for index in 0..4 {
             let seen = Rc::clone(&runs);
             let counter = Counter::on(kernel.clone(), 1).unwrap();
-            let handler = events.watch(counter, Interest::READABLE, move |counter, _| {
+            let handler = events.add(counter, Interest::READABLE, move |counter, _| {
                 seen.borrow_mut().push(index);
                 counter.take().map(drop)
             });
@@ -94,9 +95,9 @@ mod bodies {
     }
 
     pub fn fault_busy_source_does_not_starve_timers<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let flood = Semaphore::on(kernel, u32::MAX).unwrap();
-        let handler = events.watch(flood, Interest::READABLE, |flood, _| flood.wait().map(drop));
+        let handler = events.add(flood, Interest::READABLE, |flood, _| flood.wait().map(drop));
         handler.unwrap();
         let fired = counted();
         for round in 1..=10 {
@@ -111,7 +112,7 @@ mod bodies {
     }
 
     pub fn e14_a_timer_never_fires_early<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel).unwrap();
+        let mut events = EventLoop::on(kernel, ()).unwrap();
         let fired = counted();
         for nanoseconds in [0, 1, 999, 10_000, 999_999, 1_000_000, 1_500_000, 3_000_001] {
             let due = events.now() + Duration::from_nanos(nanoseconds);
@@ -130,7 +131,7 @@ mod bodies {
     }
 
     pub fn e14_timers_fire_in_order_and_once<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel).unwrap();
+        let mut events = EventLoop::on(kernel, ()).unwrap();
         let order = shared::<Vec<u32>>();
         let start = events.now();
         for (name, delay) in [(5, 30), (1, 10), (3, 20), (2, 10), (4, 20)] {
@@ -161,7 +162,7 @@ mod bodies {
             turn.at(past, move |turn| next(fired, past, turn));
             Ok(())
         }
-        let mut events = EventLoop::on(kernel).unwrap();
+        let mut events = EventLoop::on(kernel, ()).unwrap();
         let fired = counted();
         again(Rc::clone(&fired), &mut events);
         for turn in 1..=10 {
@@ -171,7 +172,7 @@ mod bodies {
     }
 
     pub fn e14_a_cancelled_timer_does_not_fire_and_is_dropped<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel).unwrap();
+        let mut events = EventLoop::on(kernel, ()).unwrap();
         let held = counted();
         let state = Rc::clone(&held);
         let timer = events.after(Duration::ZERO, move |_| {
@@ -191,7 +192,7 @@ mod bodies {
     }
 
     pub fn fault_rearmed_timers_do_not_pile_up<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel).unwrap();
+        let mut events = EventLoop::on(kernel, ()).unwrap();
         let held = counted();
         let set = |events: &mut EventLoop<(), K>| {
             let state = Rc::clone(&held);
@@ -209,11 +210,11 @@ mod bodies {
     }
 
     pub fn e14_a_delay_beyond_the_clock_is_a_long_one<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         events.after(Duration::MAX, |_| panic!("in a century"));
         let counter = Counter::on(kernel, 1).unwrap();
         let handler =
-            events.watch(counter, Interest::READABLE, |counter, _| counter.take().map(drop));
+            events.add(counter, Interest::READABLE, |counter, _| counter.take().map(drop));
         handler.unwrap();
         events.turn(Some(Duration::MAX)).unwrap();
         events.turn(Some(Duration::ZERO)).unwrap();
@@ -222,7 +223,7 @@ mod bodies {
     }
 
     pub fn fault_stop_before_run_is_kept<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel, ()).unwrap();
         let stop = events.stop_handle();
         stop.stop();
         stop.clone().stop();
@@ -233,7 +234,7 @@ mod bodies {
     pub fn fault_stop_wakes_a_loop_that_sleeps<K: Kernel>(kernel: K) {
         let (send, receive) = std::sync::mpsc::channel();
         let thread = observe(move || {
-            let mut events: EventLoop<(), K> = EventLoop::on(kernel).unwrap();
+            let mut events: EventLoop<(), K> = EventLoop::on(kernel, ()).unwrap();
             send.send(events.stop_handle()).unwrap();
             events.run().unwrap();
         });
@@ -245,12 +246,12 @@ mod bodies {
     }
 
     pub fn fault_stop_in_mid_batch_finishes_the_batch<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let runs = counted();
         for _ in 0..3 {
             let seen = Rc::clone(&runs);
             let counter = Counter::on(kernel.clone(), 1).unwrap();
-            let handler = events.watch(counter, Interest::READABLE, move |counter, turn| {
+            let handler = events.add(counter, Interest::READABLE, move |counter, turn| {
                 seen.bump();
                 turn.stop();
                 counter.take().map(drop)
@@ -268,7 +269,7 @@ mod bodies {
     }
 
     pub fn fault_stop_is_consumed_by_one_run<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel).unwrap();
+        let mut events = EventLoop::on(kernel, ()).unwrap();
         events.stop_handle().stop();
         events.run().unwrap();
         let fired = counted();
@@ -283,22 +284,23 @@ mod bodies {
     }
 
     pub fn e10_a_stop_in_a_turn_of_its_own_is_kept_for_the_run<K: Kernel>(kernel: K) {
-        let mut events: EventLoop<(), K> = EventLoop::on(kernel).unwrap();
+        let mut events: EventLoop<(), K> = EventLoop::on(kernel, ()).unwrap();
         events.stop_handle().stop();
         events.turn(None).unwrap();
         events.turn(None).unwrap(); // does not block: the stop is there
         events.run().unwrap();
         assert_eq!(events.stats().turns, 3);
         events.turn(Some(Duration::ZERO)).unwrap();
-        assert_eq!(events.stats().events, 3, "and then it is gone");
+        assert_eq!(events.stats().events, 1, "one write, one edge");
+        assert!(!events.is_stopping() && !events.take_stop().unwrap(), "and then it is gone");
     }
 
     pub fn e10_a_stop_reaches_a_loop_whose_sources_never_rest<K: Kernel>(kernel: K) {
-        let mut events = EventLoop::on(kernel.clone()).unwrap();
+        let mut events = EventLoop::on(kernel.clone(), ()).unwrap();
         let flood = Semaphore::on(kernel, u32::MAX).unwrap();
         let stop = events.stop_handle();
         let mut runs = 0;
-        let handler = events.watch(flood, Interest::READABLE, move |flood, _| {
+        let handler = events.add(flood, Interest::READABLE, move |flood, _| {
             runs += 1;
             if runs == 5 {
                 stop.stop();
@@ -307,7 +309,7 @@ mod bodies {
         });
         handler.unwrap();
         events.run().unwrap();
-        assert_eq!(events.stats().turns, 6, "the next wait sees it");
+        assert_eq!(events.stats().turns, 5, "the turn that it comes in is the last");
     }
 }
 
@@ -315,8 +317,8 @@ mod bodies {
 #[test]
 fn e10_state_is_handed_to_all() {
     watchdog(|| {
-        let builder = EventLoop::<Vec<&str>>::builder();
-        let mut events = builder.on_failure(|_, log| log.push("report")).build().unwrap();
+        let builder = EventLoop::builder_with(Vec::new());
+        let mut events = builder.on_failure(|_, turn| turn.state().push("report")).build().unwrap();
         let counter = watchbell::eventfd::Counter::new(1).unwrap();
         let handler = events.add(counter, Interest::READABLE, |_, turn| {
             turn.state().push("handler");
@@ -328,9 +330,8 @@ fn e10_state_is_handed_to_all() {
             Err(std::io::Error::other("no"))
         });
         handler.unwrap();
-        let mut log = Vec::new();
-        events.run_with(&mut log).unwrap();
-        assert_eq!(log, ["handler", "report", "timer"]);
+        events.run().unwrap();
+        assert_eq!(events.into_state(), ["handler", "report", "timer"]);
     });
 }
 
@@ -357,21 +358,21 @@ fn e14_a_rest_is_not_ended_by_the_timer_of_a_former_one() {
     watchdog(|| {
         const SHORT: Duration = Duration::from_millis(20);
         const LONG: Duration = Duration::from_millis(150);
-        let mut events: EventLoop<Vec<Instant>> = EventLoop::new().unwrap();
+        let mut events = EventLoop::with(Vec::<Instant>::new()).unwrap();
         let counter = Counter::new(1).unwrap();
-        let token = events.watch(counter, Interest::READABLE, |counter, turn| {
+        let token = events.add(counter, Interest::READABLE, |counter, turn| {
             let now = turn.now();
             turn.state().push(now);
             let is_first = turn.state().len() == 1;
             counter.rest(Direction::Input, if is_first { SHORT } else { LONG });
             Ok(())
         });
-        let mut runs = Vec::new();
-        events.turn_with(&mut runs, None).unwrap();
+        events.turn(None).unwrap();
         assert!(events.resume(token.unwrap(), Direction::Input));
-        while runs.len() < 3 {
-            events.turn_with(&mut runs, None).unwrap();
+        while events.state().len() < 3 {
+            events.turn(None).unwrap();
         }
+        let runs = events.into_state();
         assert!(runs[2] - runs[1] >= LONG, "{runs:?}");
     });
 }

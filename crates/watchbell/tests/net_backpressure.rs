@@ -37,7 +37,7 @@ fn e09_a_reader_that_does_not_read_stops_its_own_input_in_bounds() {
         let (stream, mut peer) = unix_pair(kernel.clone());
         let mut events: EventLoop<(), _> = strict_loop(kernel.clone(), Budget::default());
         let marks = Marks::new(4 << 10, 16 << 10).expect("low is below high");
-        let token = events.watch(stream, Interest::READABLE, echo(marks, 4096));
+        let token = events.add(stream, Interest::READABLE, echo(marks, 4096));
         let token = token.expect("a new source");
         peer.set_nonblocking(true).expect("a socket");
 
@@ -85,14 +85,14 @@ fn e09_filled(pause_first: bool) -> (bool, bool) {
             assert_eq!(stream.recv(&mut [0; 8])?, None, "the peer says nothing");
             Ok(())
         };
-        let token = events.watch(stream, Interest::READABLE, handler).expect("a new source");
+        let token = events.add(stream, Interest::READABLE, handler).expect("a new source");
         events.wake(token, Direction::Input);
-        let (mut outcome, mut received) = (None, Vec::new());
-        while outcome.is_none() {
-            events.turn_with(&mut outcome, NO_WAIT).expect("nothing fails");
+        let mut received = Vec::new();
+        while events.state().is_none() {
+            events.turn(NO_WAIT).expect("nothing fails");
             drain(&mut peer, &mut received);
         }
-        outcome.expect("the queue is empty")
+        events.into_state().expect("the queue is empty")
     })
 }
 
@@ -119,7 +119,7 @@ fn e09_what_is_beyond_the_limit_is_refused_with_nothing_taken() {
         stream.send(&mut output, b"ten bytes!")?;
         turn.close()
     };
-    let token = events.watch(stream, Interest::READABLE, handler).expect("a new source");
+    let token = events.add(stream, Interest::READABLE, handler).expect("a new source");
     events.wake(token, Direction::Input);
     events.turn(NO_WAIT).expect("nothing fails");
     let mut received = String::new();

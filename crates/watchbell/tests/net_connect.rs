@@ -31,12 +31,11 @@ fn ask<K: Sockets>(
 fn connecting<K: Sockets>(kernel: K, address: &Address) -> Outcomes {
     let stream = Stream::connect_on(kernel.clone(), address).expect("it begins");
     let mut events: EventLoop<Outcomes, K> = strict_loop(kernel, Budget::default());
-    events.watch(stream, both(), ask).expect("a new source");
-    let mut outcomes = Outcomes::new();
-    while !outcomes.iter().any(|outcome| *outcome != Ok(false)) {
-        events.turn_with(&mut outcomes, None).expect("nothing fails");
+    events.add(stream, both(), ask).expect("a new source");
+    while !events.state().iter().any(|outcome| *outcome != Ok(false)) {
+        events.turn(None).expect("nothing fails");
     }
-    outcomes
+    events.into_state()
 }
 
 fn e04_connected_body<K: Sockets>(kernel: K) {
@@ -79,7 +78,7 @@ fn e04_a_refused_connection_is_reported_as_such() {
 fn e08_once_connected_output_is_written_first_and_waited_for_then() {
     watchdog(|| {
         let kernel = Counting::new(Linux);
-        let listener = Listener::bind_on(kernel.clone(), &any_port(), 8).expect("a free port");
+        let listener = Listener::bind_on(kernel.clone(), any_port(), 8).expect("a free port");
         let address = listener.local_address().expect("bound");
         let stream = Stream::connect_on(kernel.clone(), &address).expect("it begins");
         let mut events: EventLoop<u32, _> = strict_loop(kernel.clone(), Budget::default());
@@ -90,17 +89,16 @@ fn e08_once_connected_output_is_written_first_and_waited_for_then() {
             }
             Ok(())
         };
-        events.watch(stream, both(), handler).expect("a new source");
-        let mut sent = 0;
-        while sent == 0 {
-            events.turn_with(&mut sent, None).expect("nothing fails");
+        events.add(stream, both(), handler).expect("a new source");
+        while *events.state() == 0 {
+            events.turn(None).expect("nothing fails");
         }
         let (peer, _) = listener.accept().expect("it is connected");
         let received = peer.recv(&mut [0; 8]).expect("data is there");
         assert_eq!(received.bytes, 4);
         let runs = events.stats().runs;
         for _ in 0..10 {
-            events.turn_with(&mut sent, Some(Duration::ZERO)).expect("nothing fails");
+            events.turn(Some(Duration::ZERO)).expect("nothing fails");
         }
         assert_eq!(events.stats().runs, runs, "a writable descriptor is watched no more");
         assert_eq!(kernel.calls(Call::EpollModify), 1);
@@ -109,7 +107,7 @@ fn e08_once_connected_output_is_written_first_and_waited_for_then() {
 
 #[test]
 fn e04_a_connection_that_is_not_decided_yet_is_no_error() {
-    let listener = Listener::bind(&any_port(), 0).expect("a free port");
+    let listener = Listener::bind(any_port(), 0).expect("a free port");
     let address = listener.local_address().expect("bound");
     // The kernel takes one more than the backlog; what comes then gets no answer.
     let queued: Vec<Stream> = (0..4).map(|_| Stream::connect(&address).expect("begun")).collect();
@@ -118,17 +116,16 @@ fn e04_a_connection_that_is_not_decided_yet_is_no_error() {
         return; // a kernel that takes more
     }
     let mut events: EventLoop<Outcomes> = strict_loop(Linux, Budget::default());
-    let token = events.watch(last, both(), ask).expect("a new source");
-    let mut outcomes = Outcomes::new();
+    let token = events.add(last, both(), ask).expect("a new source");
     events.wake(token, Direction::Output);
-    events.turn_with(&mut outcomes, Some(Duration::ZERO)).expect("nothing fails");
-    assert_eq!(outcomes, [Ok(false)]);
+    events.turn(Some(Duration::ZERO)).expect("nothing fails");
+    assert_eq!(*events.state(), [Ok(false)]);
     drop(queued);
 }
 
 #[test]
 fn e04_a_full_unix_backlog_refuses_at_once() {
-    let listener = Listener::bind(&any_name(), 0).expect("a free name");
+    let listener = Listener::bind(any_name(), 0).expect("a free name");
     let address = listener.local_address().expect("bound");
     let queued = Stream::connect(&address).expect("the kernel takes one more than the backlog");
     let refused = Stream::connect(&address).expect_err("the backlog is full");

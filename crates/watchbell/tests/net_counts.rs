@@ -22,7 +22,7 @@ fn service(connections: usize) -> (EventLoop<(), Kernel>, Vec<TcpStream>, Kernel
     let peers = (0..connections).map(|_| {
         let (stream, peer) = tcp_pair(kernel.clone());
         let handler = echo(Marks::default(), 4096);
-        events.watch(stream, Interest::READABLE, handler).expect("a new source");
+        events.add(stream, Interest::READABLE, handler).expect("a new source");
         peer
     });
     let peers = peers.collect();

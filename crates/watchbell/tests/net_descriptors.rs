@@ -65,12 +65,11 @@ fn e03_attached_descriptors_are_closed_and_every_byte_is_read() {
 
         let mut events: EventLoop<Seen> = strict_loop(Linux, Budget::default());
         let with_the_loop = open_descriptors();
-        events.watch(stream, Interest::READABLE, read_all).expect("a new source");
-        let mut seen = Seen::default();
-        while !seen.1 {
-            events.turn_with(&mut seen, None).expect("nothing fails");
+        events.add(stream, Interest::READABLE, read_all).expect("a new source");
+        while !events.state().1 {
+            events.turn(None).expect("nothing fails");
         }
-        assert_eq!(seen.0, rest);
+        assert_eq!(events.state().0, rest);
         assert_eq!(open_descriptors(), with_the_loop, "{attached} attached to each");
         drop(events);
         assert_eq!(open_descriptors(), before - 2, "the pair is gone too");

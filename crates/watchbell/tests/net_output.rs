@@ -5,15 +5,16 @@ mod support;
 use rustix::net::sockopt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
+use support::habits::{Habitual, Slicing};
 use support::sockets::{drain, pattern, strict_loop, tcp_pair};
 use support::watchdog;
 use watchbell::epoll::Interest;
 use watchbell::event_loop::{Budget, Direction, EventLoop, Ready, Turn};
-use watchbell::kernel::{Call, Counting, Linux};
+use watchbell::kernel::{Call, Counting, Linux, Sockets};
 use watchbell::net::{Marks, Output, Stream};
 
-type Kernel = Counting<Linux>;
 const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 
 /// What a sender's queue looked like after its last run.
@@ -26,9 +27,9 @@ struct Seen {
 }
 
 /// Sends `bytes` of the pattern in its first run, and the rest of them as it can; then its end.
-fn sender(
+fn sender<K: Sockets>(
     bytes: usize,
-) -> impl FnMut(&mut Ready<'_, Stream<Kernel>>, &mut Turn<'_, Seen, Kernel>) -> io::Result<()> {
+) -> impl FnMut(&mut Ready<'_, Stream<K>>, &mut Turn<'_, Seen, K>) -> io::Result<()> {
     let mut output = Output::new(Marks::default().with_limit(bytes));
     let mut unsent = Some((0..bytes).map(pattern).collect::<Vec<u8>>());
     move |stream, turn| {
@@ -49,28 +50,31 @@ fn sender(
 }
 
 /// A loop with one sender that has had its first turn.
-fn sending(bytes: usize, budget: Budget) -> (EventLoop<Seen, Kernel>, Seen, TcpStream, Kernel) {
-    let kernel = Counting::new(Linux);
+fn sending<K: Sockets<Fd = OwnedFd>>(
+    kernel: K,
+    bytes: usize,
+    budget: Budget,
+) -> (EventLoop<Seen, Counting<K>>, TcpStream, Counting<K>) {
+    let kernel = Counting::new(kernel);
     let (stream, peer) = tcp_pair(kernel.clone());
     sockopt::set_socket_send_buffer_size(&stream, 64 << 10).expect("a socket");
-    let mut events = strict_loop(kernel.clone(), budget);
-    let token = events.watch(stream, Interest::READABLE, sender(bytes)).expect("a new source");
+    let mut events: EventLoop<Seen, _> = strict_loop(kernel.clone(), budget);
+    let token = events.add(stream, Interest::READABLE, sender(bytes)).expect("a new source");
     kernel.reset();
-    let mut seen = Seen::default();
     events.wake(token, Direction::Input);
-    events.turn_with(&mut seen, NO_WAIT).expect("nothing fails");
+    events.turn(NO_WAIT).expect("nothing fails");
     peer.set_nonblocking(true).expect("a socket");
-    (events, seen, peer, kernel)
+    (events, peer, kernel)
 }
 
 #[test]
 fn e08_what_the_kernel_takes_at_once_waits_for_nothing() {
-    let (mut events, mut seen, _peer, kernel) = sending(64, Budget::default());
-    assert_eq!(seen, Seen { runs: 1, finished: true, ..Seen::default() });
+    let (mut events, _peer, kernel) = sending(Linux, 64, Budget::default());
+    assert_eq!(*events.state(), Seen { runs: 1, finished: true, ..Seen::default() });
     for _ in 0..10 {
-        events.turn_with(&mut seen, NO_WAIT).expect("nothing fails");
+        events.turn(NO_WAIT).expect("nothing fails");
     }
-    assert_eq!(seen.runs, 1, "a writable descriptor with an empty queue is left alone");
+    assert_eq!(events.state().runs, 1, "a writable descriptor with an empty queue is left alone");
     assert_eq!(kernel.calls(Call::Send), 1);
     assert_eq!(kernel.calls(Call::EpollModify), 0);
 }
@@ -79,8 +83,9 @@ fn e08_what_the_kernel_takes_at_once_waits_for_nothing() {
 fn e08_output_is_watched_for_only_while_the_queue_holds_something() {
     watchdog(|| {
         let bytes = 2 << 20;
-        let (mut events, mut seen, mut peer, kernel) =
-            sending(bytes, Budget::default().bytes(bytes).operations(u32::MAX));
+        let (mut events, mut peer, kernel) =
+            sending(Linux, bytes, Budget::default().bytes(bytes).operations(u32::MAX));
+        let seen = *events.state();
         assert!(seen.queued > 0 && seen.blocked, "{seen:?}");
         assert_eq!(kernel.calls(Call::EpollModify), 1, "the loop waits for room");
         assert_eq!(kernel.calls(Call::Shutdown), 0, "the end comes behind what is queued");
@@ -88,8 +93,9 @@ fn e08_output_is_watched_for_only_while_the_queue_holds_something() {
         let (runs, sends) = (seen.runs, kernel.calls(Call::Send));
         let mut received = Vec::new();
         while !drain(&mut peer, &mut received) {
-            events.turn_with(&mut seen, NO_WAIT).expect("nothing fails");
+            events.turn(NO_WAIT).expect("nothing fails");
         }
+        let seen = *events.state();
         assert!(seen.runs > runs && kernel.calls(Call::Send) > sends);
         assert!(seen.finished && seen.queued == 0 && !seen.blocked, "{seen:?}");
         assert_eq!(received.len(), bytes);
@@ -99,35 +105,40 @@ fn e08_output_is_watched_for_only_while_the_queue_holds_something() {
 
         let runs = seen.runs;
         for _ in 0..10 {
-            events.turn_with(&mut seen, NO_WAIT).expect("nothing fails");
+            events.turn(NO_WAIT).expect("nothing fails");
         }
-        assert_eq!(seen.runs, runs);
+        assert_eq!(events.state().runs, runs);
     });
 }
 
 #[test]
 fn e08_a_blocked_queue_is_not_tried_again_before_there_is_room() {
     watchdog(|| {
-        let (mut events, mut seen, _peer, kernel) =
-            sending(2 << 20, Budget::default().bytes(2 << 20).operations(u32::MAX));
+        let (mut events, _peer, kernel) =
+            sending(Linux, 2 << 20, Budget::default().bytes(2 << 20).operations(u32::MAX));
         // What is on its way to the peer's buffer may still make room; then it stands still, and a
         // queue that is tried without a reason never does.
         let mut still = 0;
         while still < 1000 {
-            let before = (seen, kernel.calls(Call::Send));
-            events.turn_with(&mut seen, NO_WAIT).expect("nothing fails");
-            still = if (seen, kernel.calls(Call::Send)) == before { still + 1 } else { 0 };
+            let before = (*events.state(), kernel.calls(Call::Send));
+            events.turn(NO_WAIT).expect("nothing fails");
+            let after = (*events.state(), kernel.calls(Call::Send));
+            still = if after == before { still + 1 } else { 0 };
         }
+        let seen = events.state();
         assert!(seen.blocked && seen.queued > 0, "{seen:?}");
     });
 }
 
 #[test]
 fn e08_with_the_budget_spent_write_readiness_is_retained() {
-    let (mut events, mut seen, mut peer, kernel) = sending(10_000, Budget::default().bytes(1000));
-    assert_eq!(seen, Seen { runs: 1, queued: 9000, ..Seen::default() });
+    // Each call takes 1000 bytes and spends the budget with them.
+    let slicing = Habitual::new(Linux, Slicing(1000));
+    let (mut events, mut peer, kernel) = sending(slicing, 10_000, Budget::default().bytes(1000));
+    assert_eq!(*events.state(), Seen { runs: 1, queued: 9000, ..Seen::default() });
     for turn in 2..=10 {
-        events.turn_with(&mut seen, NO_WAIT).expect("nothing fails");
+        events.turn(NO_WAIT).expect("nothing fails");
+        let seen = events.state();
         assert_eq!((seen.runs, seen.queued), (turn, 10_000 - 1000 * turn as usize));
     }
     assert_eq!(kernel.calls(Call::Send), 10);
@@ -157,15 +168,14 @@ fn e08_after_the_end_was_asked_for_nothing_more_is_taken_and_input_goes_on() {
             }
             Ok(())
         };
-        let token = events.watch(stream, Interest::READABLE, handler).expect("a new source");
+        let token = events.add(stream, Interest::READABLE, handler).expect("a new source");
         events.wake(token, Direction::Input);
-        let mut heard = Vec::new();
-        events.turn_with(&mut heard, NO_WAIT).expect("nothing fails");
+        events.turn(NO_WAIT).expect("nothing fails");
         assert_eq!(peer.read(&mut [0; 8]).expect("an end of file"), 0);
         peer.write_all(b"I go on").expect("its output is open");
         peer.shutdown(Shutdown::Write).expect("it is connected");
-        events.run_with(&mut heard).expect("nothing fails");
-        assert_eq!(heard, b"I go on");
+        events.run().expect("nothing fails");
+        assert_eq!(events.state(), b"I go on");
     });
 }
 
@@ -175,17 +185,16 @@ fn e04_output_to_a_peer_that_has_gone_is_an_error_and_no_signal() {
         let (stream, peer) = tcp_pair(Linux);
         sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).expect("a TCP socket");
         drop(peer);
-        let mut events: EventLoop<u32> = EventLoop::new().expect("descriptors are left");
+        let mut events = EventLoop::with(0).expect("descriptors are left");
         let mut output = Output::default();
         let handler = move |stream: &mut Ready<'_, Stream>, turn: &mut Turn<'_, u32>| {
             *turn.state() += 1;
             stream.send(&mut output, b"hello?")
         };
-        events.watch(stream, Interest::READABLE, handler).expect("a new source");
-        let mut runs = 0;
+        events.add(stream, Interest::READABLE, handler).expect("a new source");
         while !events.is_empty() {
-            events.turn_with(&mut runs, None).expect("the loop goes on");
+            events.turn(None).expect("the loop goes on");
         }
-        assert_eq!((runs, events.stats().errors), (1, 1));
+        assert_eq!((*events.state(), events.stats().errors), (1, 1));
     });
 }

@@ -70,8 +70,8 @@ fn relay<K: Sockets<Fd = OwnedFd>>(kernel: K) -> Relay {
         let unheard = mpsc::channel().0;
         let brings_requests = side(Rc::clone(&to_client), Rc::clone(&to_upstream), unheard);
         let brings_answers = side(to_upstream, to_client, above);
-        events.watch(client_side, both, brings_requests).expect("a new source");
-        events.watch(upstream_side, both, brings_answers).expect("a new source");
+        events.add(client_side, both, brings_requests).expect("a new source");
+        events.add(upstream_side, both, brings_answers).expect("a new source");
         while !events.is_empty() {
             events.turn(None).expect("nothing fails");
         }
@@ -173,17 +173,16 @@ fn wakes<K: Sockets<Fd = OwnedFd>>(
         *turn.state() += 1;
         act(stream)
     };
-    let token = events.watch(stream, Interest::READABLE, handler).expect("a new source");
-    let mut runs = 0;
+    let token = events.add(stream, Interest::READABLE, handler).expect("a new source");
     for wake in 1..=100 {
         events.after(Duration::ZERO, move |turn| {
             assert!(turn.wake(token, Direction::Output));
             Ok(())
         });
         for _ in 0..3 {
-            events.turn_with(&mut runs, NO_WAIT).expect("nothing fails");
+            events.turn(NO_WAIT).expect("nothing fails");
         }
-        assert_eq!(runs, wake, "one run a wake");
+        assert_eq!(*events.state(), wake, "one run a wake");
     }
     assert_eq!(events.stats().suspended, 0);
     peer

@@ -42,16 +42,16 @@ fn read_all<K: Sockets>(
 /// Takes turns until the reader has seen the end; what it has read.
 fn read_to_end<K: Sockets>(stream: Stream<K>, kernel: K) -> Vec<u8> {
     let mut events: EventLoop<Seen, K> = strict_loop(kernel, Budget::default());
-    events.watch(stream, Interest::READABLE, read_all).expect("a new source");
-    turn_to_end(&mut events, Seen::default()).bytes
+    events.add(stream, Interest::READABLE, read_all).expect("a new source");
+    turn_to_end(&mut events);
+    events.into_state().bytes
 }
 
 /// Takes turns until the reader has seen the end.
-fn turn_to_end<K: Sockets>(events: &mut EventLoop<Seen, K>, mut seen: Seen) -> Seen {
-    while !seen.ended {
-        events.turn_with(&mut seen, None).expect("nothing fails");
+fn turn_to_end<K: Sockets>(events: &mut EventLoop<Seen, K>) {
+    while !events.state().ended {
+        events.turn(None).expect("nothing fails");
     }
-    seen
 }
 
 fn send_all(peer: &OwnedFd, bytes: &[u8]) {
@@ -80,21 +80,20 @@ fn e04_zero_bytes_into_a_non_empty_buffer_are_end_of_file_and_it_stays_so() {
             *turn.state() += 1;
             Ok(())
         };
-        events.watch(stream, Interest::READABLE, handler).expect("a new source");
-        let mut runs = 0;
-        events.turn_with(&mut runs, None).expect("nothing fails");
-        assert_eq!(runs, 1);
-        events.turn_with(&mut runs, Some(Duration::ZERO)).expect("nothing fails");
-        assert_eq!(runs, 1, "a source at its end is not run again");
+        events.add(stream, Interest::READABLE, handler).expect("a new source");
+        events.turn(None).expect("nothing fails");
+        assert_eq!(*events.state(), 1);
+        events.turn(Some(Duration::ZERO)).expect("nothing fails");
+        assert_eq!(*events.state(), 1, "a source at its end is not run again");
     });
 }
 
 #[test]
 fn e04_an_empty_buffer_is_refused_lest_it_read_as_end_of_file() {
     let (stream, peer) = tcp_pair(Linux);
-    let mut events: EventLoop = EventLoop::new().expect("descriptors are left");
+    let mut events = EventLoop::new().expect("descriptors are left");
     let handler = |stream: &mut Ready<'_, Stream>, _: &mut Turn<'_>| stream.recv(&mut []).map(drop);
-    events.watch(stream, Interest::READABLE, handler).expect("a new source");
+    events.add(stream, Interest::READABLE, handler).expect("a new source");
     drop(peer);
     events.turn(None).expect("one handler's panic is its own");
     assert_eq!(events.stats().panics, 1);
@@ -104,23 +103,22 @@ fn e04_an_empty_buffer_is_refused_lest_it_read_as_end_of_file() {
 fn e04_a_reset_is_terminal_for_that_source_alone() {
     let (doomed, enemy) = tcp_pair(Linux);
     let (other, mut friend) = tcp_pair(Linux);
-    let mut events: EventLoop<Seen> = EventLoop::builder()
-        .on_failure(|failure, seen: &mut Seen| {
+    let mut events = EventLoop::builder_with(Seen::default())
+        .on_failure(|failure, turn| {
             assert!(failure.to_string().contains("reset"), "{failure}");
-            seen.ended = true;
+            turn.state().ended = true;
         })
         .build()
         .expect("descriptors are left");
-    let gone = events.watch(doomed, Interest::READABLE, read_all).expect("a new source");
-    events.watch(other, Interest::READABLE, read_all).expect("a new source");
+    let gone = events.add(doomed, Interest::READABLE, read_all).expect("a new source");
+    events.add(other, Interest::READABLE, read_all).expect("a new source");
     reset_on_close(&enemy);
     drop(enemy);
     friend.write_all(b"still here").expect("there is room");
-    let mut seen = Seen::default();
-    while !seen.ended || seen.bytes.len() < 10 {
-        events.turn_with(&mut seen, None).expect("the loop goes on");
+    while !events.state().ended || events.state().bytes.len() < 10 {
+        events.turn(None).expect("the loop goes on");
     }
-    assert_eq!(seen.bytes, b"still here");
+    assert_eq!(events.state().bytes, b"still here");
     assert_eq!((events.len(), events.stats().errors), (1, 1));
     assert!(!events.remove(gone), "the source that failed is closed");
 }
@@ -130,15 +128,14 @@ fn e07_a_mask_is_a_hint_and_a_spurious_one_costs_one_call() {
     let kernel = Counting::new(Linux);
     let (stream, _peer) = tcp_pair(kernel.clone());
     let mut events: EventLoop<Seen, _> = strict_loop(kernel.clone(), Budget::default());
-    let token = events.watch(stream, Interest::READABLE, read_all).expect("a new source");
-    let mut seen = Seen::default();
+    let token = events.add(stream, Interest::READABLE, read_all).expect("a new source");
     for round in 1..=3 {
         assert!(events.wake(token, Direction::Input));
-        events.turn_with(&mut seen, Some(Duration::ZERO)).expect("nothing fails");
-        events.turn_with(&mut seen, Some(Duration::ZERO)).expect("nothing fails");
+        events.turn(Some(Duration::ZERO)).expect("nothing fails");
+        events.turn(Some(Duration::ZERO)).expect("nothing fails");
         assert_eq!(kernel.calls(Call::Recv), round, "the result of the call decides");
     }
-    assert!(seen.bytes.is_empty() && !seen.ended);
+    assert!(events.state().bytes.is_empty() && !events.state().ended);
 }
 
 #[test]
@@ -151,11 +148,11 @@ fn e07_error_and_hangup_arrive_unasked() {
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
         turn.close()
     };
-    events.watch(stream, Interest::NONE, handler).expect("a new source");
+    events.add(stream, Interest::NONE, handler).expect("a new source");
     reset_on_close(&peer);
     drop(peer);
-    let mut told = Vec::new();
-    events.turn_with(&mut told, None).expect("nothing fails");
+    events.turn(None).expect("nothing fails");
+    let told = events.into_state();
     assert!(told[0].is_error() && told[0].is_hangup(), "{told:?}");
 }
 
@@ -167,10 +164,11 @@ fn e07_rdhup_tells_a_half_close_apart_and_output_goes_on() {
             read_all(stream, turn)?;
             stream.send(&mut Output::default(), b"late answer")
         };
-        events.watch(stream, Interest::READABLE, handler).expect("a new source");
+        events.add(stream, Interest::READABLE, handler).expect("a new source");
         send_all(&peer, b"question");
         end_output(&peer);
-        let seen = turn_to_end(&mut events, Seen::default());
+        turn_to_end(&mut events);
+        let seen = events.into_state();
         assert_eq!(seen.bytes, b"question");
         let last = seen.readiness.last().expect("it was run");
         assert!(last.is_peer_closed() && !last.is_hangup() && !last.is_error(), "{last:?}");
@@ -209,8 +207,9 @@ fn e03_an_end_between_the_event_and_the_read_is_not_lost() {
             drop(peer.take());
             read_all(stream, turn)
         };
-        events.watch(stream, Interest::READABLE, handler).expect("a new source");
-        let seen = turn_to_end(&mut events, Seen::default());
+        events.add(stream, Interest::READABLE, handler).expect("a new source");
+        turn_to_end(&mut events);
+        let seen = events.into_state();
         assert_eq!(seen.bytes, b"last words");
         assert!(!seen.readiness[0].is_peer_closed(), "the first event knew nothing of the end");
     });
@@ -260,13 +259,12 @@ fn e03_bytes_behind_an_urgent_byte_that_came_alone_are_read() {
             return;
         }
         let mut events: EventLoop<Seen> = strict_loop(Linux, Budget::default());
-        events.watch(stream, Interest::READABLE, read_all).expect("a new source");
-        let mut seen = Seen::default();
-        events.turn_with(&mut seen, Some(Duration::from_millis(1))).expect("nothing fails");
+        events.add(stream, Interest::READABLE, read_all).expect("a new source");
+        events.turn(Some(Duration::from_millis(1))).expect("nothing fails");
         send_all(&peer, b"after");
         drop(peer);
-        let seen = turn_to_end(&mut events, seen);
-        assert_eq!(seen.bytes, b"after");
+        turn_to_end(&mut events);
+        assert_eq!(events.state().bytes, b"after");
     });
 }
 
@@ -275,11 +273,10 @@ fn e03_a_buffer_filled_to_its_last_byte_needs_no_second_read() {
     let kernel = Counting::new(Linux);
     let (stream, mut peer) = tcp_pair(kernel.clone());
     let mut events: EventLoop<Seen, _> = strict_loop(kernel.clone(), Budget::default());
-    events.watch(stream, Interest::READABLE, read_all).expect("a new source");
+    events.add(stream, Interest::READABLE, read_all).expect("a new source");
     peer.write_all(&[7; 64]).expect("there is room");
-    let mut seen = Seen::default();
-    while seen.bytes.len() < 64 {
-        events.turn_with(&mut seen, None).expect("nothing fails");
+    while events.state().bytes.len() < 64 {
+        events.turn(None).expect("nothing fails");
     }
     assert_eq!(kernel.calls(Call::Recv), 1);
     peer.set_nonblocking(true).expect("a socket");

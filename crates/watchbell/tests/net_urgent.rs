@@ -28,7 +28,7 @@ fn marked() -> (TcpStream, TcpStream) {
 fn e03_reading_goes_on_behind_the_urgent_mark_of_an_open_connection() {
     watchdog(|| {
         let (_client, server) = marked();
-        let mut events: EventLoop<Vec<u8>> = EventLoop::new().expect("a loop");
+        let mut events = EventLoop::with(Vec::new()).expect("a loop");
         let handler = events.add(server, Interest::READABLE, |stream, turn| {
             let mut buf = [0; 64];
             while let Some(read) = stream.read(&mut buf)? {
@@ -37,11 +37,10 @@ fn e03_reading_goes_on_behind_the_urgent_mark_of_an_open_connection() {
             Ok(())
         });
         handler.expect("a new source");
-        let mut bytes = Vec::new();
-        while bytes.len() < 4 {
-            events.turn_with(&mut bytes, None).expect("nothing fails");
+        while events.state().len() < 4 {
+            events.turn(None).expect("nothing fails");
         }
-        assert_eq!(bytes, b"abcd");
+        assert_eq!(events.state(), b"abcd");
     });
 }
 
@@ -50,8 +49,8 @@ fn e03_receiving_goes_on_behind_the_urgent_mark_of_an_open_connection() {
     watchdog(|| {
         let (_client, server) = marked();
         let stream = Stream::adopt(Linux, server.into()).expect("it is a stream");
-        let mut events: EventLoop<Vec<u8>> = EventLoop::new().expect("a loop");
-        let handler = events.watch(stream, Interest::READABLE, |stream, turn| {
+        let mut events = EventLoop::with(Vec::new()).expect("a loop");
+        let handler = events.add(stream, Interest::READABLE, |stream, turn| {
             let mut buf = [0; 64];
             while let Some(read) = stream.recv(&mut buf)? {
                 turn.state().extend_from_slice(&buf[..read]);
@@ -59,10 +58,9 @@ fn e03_receiving_goes_on_behind_the_urgent_mark_of_an_open_connection() {
             Ok(())
         });
         handler.expect("a new source");
-        let mut bytes = Vec::new();
-        while bytes.len() < 4 {
-            events.turn_with(&mut bytes, None).expect("nothing fails");
+        while events.state().len() < 4 {
+            events.turn(None).expect("nothing fails");
         }
-        assert_eq!(bytes, b"abcd");
+        assert_eq!(events.state(), b"abcd");
     });
 }

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 use support::watchdog;
 use watchbell::epoll::{Epoll, Events, Interest};
-use watchbell::event_loop::{Accept, Budget};
+use watchbell::event_loop::{Accept, Budget, Shared};
 use watchbell::kernel::{Call, Counting, Linux, Sockets};
 use watchbell::net::{Address, Listener};
 use watchbell::workers::{Counts, Report};
@@ -224,12 +224,12 @@ fn x08_an_ordinary_observer_of_the_workers_listener_is_woken_as_well() {
             }
             Ok(())
         });
-        let listener = Arc::new(Listener::bind_on(kernel.clone(), &loopback(), 16).unwrap());
+        let listener = Shared::new(Listener::bind_on(kernel.clone(), loopback(), 16).unwrap());
         let address = pool::inet(&listener);
         let pool = Pool::start(
             kernel,
             2,
-            |builder| builder.shared_listener(Arc::clone(&listener)),
+            |builder| builder.shared_listener(listener.clone()),
             |_| Act::Echo,
         );
         pool.wait_until_idle();
@@ -340,7 +340,7 @@ fn x10_several_listeners_of_both_families_are_served_by_every_worker() {
     watchdog(|| {
         let path = std::env::temp_dir().join(format!("watchbell-x10-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        let unix = Listener::bind(&Address::Unix(path.clone()), 16).unwrap();
+        let unix = Listener::bind(Address::Unix(path.clone()), 16).unwrap();
         let pool = Pool::start(Linux, 2, |builder| builder.listener(unix), |_| Act::Echo);
         for _ in 0..10 {
             let mut client = UnixStream::connect(&path).unwrap();

@@ -304,7 +304,7 @@ fn two_workers<K: Sockets>(
     kernel: K,
     make: impl Fn(usize) -> Fragile + Send + Sync + 'static,
 ) -> (TcpStream, io::Result<Workers<K>>) {
-    let listener = Listener::bind_on(kernel.clone(), &loopback(), 16).unwrap();
+    let listener = Listener::bind_on(kernel.clone(), loopback(), 16).unwrap();
     // Connected before anybody accepts.
     let client = TcpStream::connect(pool::inet(&listener)).unwrap();
     let builder = Workers::builder_on(kernel).workers(NonZeroUsize::new(2).unwrap());
@@ -356,17 +356,22 @@ fn x11_a_thread_that_cannot_be_started_fails_the_start_and_ends_the_others() {
     let program = std::env::current_exe().unwrap();
     let mut child = Command::new(program);
     child.args(["--exact", NAME, "--test-threads", "1"]).env(IN_CHILD, "1");
+    child.env("RUST_MIN_STACK", STACK.to_string()).env("MALLOC_ARENA_MAX", "1");
     let output = watchdog(move || child.output().unwrap());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Room for some stacks of two MiB, and not for all.
+/// The size of a thread's stack, in bytes.
+const STACK: u64 = 64 << 20;
+
+/// Room for three stacks and not for a fourth. Half of one is left for everything else, which would
+/// end the process where it found no memory.
 fn start_more_workers_than_there_is_memory_for() {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let used: u64 = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-    let limit = Rlimit { current: Some(used + (200 << 20)), maximum: None };
+    let limit = Rlimit { current: Some(used + 3 * STACK + STACK / 2), maximum: None };
     setrlimit(Resource::As, limit).unwrap();
-    let listener = Listener::bind(&loopback(), 16).unwrap();
+    let listener = Listener::bind(loopback(), 16).unwrap();
     let client = TcpStream::connect(pool::inet(&listener)).unwrap();
     let many = NonZeroUsize::new(1024).unwrap();
     let started =

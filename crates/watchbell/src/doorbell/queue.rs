@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Takes the items that [`Doorbell`](super::Doorbell)s push. There is one consumer, always.
 ///
-/// In an event loop of this library, [`EventLoop::serve`](crate::event_loop::EventLoop::serve) does
+/// In an event loop of this library, [`Registry::add`](crate::event_loop::Registry::add) does
 /// all that follows. Alone, or in somebody else's loop, the order is: take everything,
 /// [`arm`](Queue::arm), and sleep only if it says so. The descriptor is to be watched
 /// edge-triggered, and never read.

@@ -6,7 +6,7 @@ use super::error::Errno;
 use super::ring::Cursor;
 use super::room::Room;
 use crate::Ledger;
-use crate::eventfd::{Counter, NotAdmitted, Refusal};
+use crate::eventfd::Counter;
 use crate::kernel::Kernel;
 use std::io;
 
@@ -35,14 +35,8 @@ impl<T, K: Kernel> Shared<T, K> {
         }
     }
 
-    /// One write, which makes an edge: the eventfd is watched edge-triggered and never read. Full,
-    /// it refuses a write of 1; a write of 0 adds nothing and makes the edge all the same.
     fn ring(&self) -> Result<(), Errno> {
-        let rung = match self.bell.add(1) {
-            Err(NotAdmitted { reason: Refusal::Full, .. }) => self.bell.add(0),
-            other => other,
-        };
-        rung.map_err(|refused| {
+        self.bell.ring().map_err(|refused| {
             let errno = io::Error::from(refused).raw_os_error();
             Errno(errno.unwrap_or(rustix::io::Errno::AGAIN.raw_os_error()))
         })

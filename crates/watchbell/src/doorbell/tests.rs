@@ -3,7 +3,7 @@
 
 use super::{Armed, doorbell};
 use crate::Ledger;
-use crate::event_loop::EventLoop;
+use crate::event_loop::{EventLoop, Registration};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -28,11 +28,11 @@ fn d06_a_producer_stopped_between_claim_and_publication_loses_nothing() {
 #[test]
 fn d06_a_loop_beside_a_stopped_producer_sleeps_and_looks_again() {
     let (bell, queue) = doorbell(4).unwrap();
-    let mut events: EventLoop = EventLoop::new().unwrap();
+    let mut events = EventLoop::new().unwrap();
     let came = Rc::new(RefCell::new(Vec::new()));
     let list = Rc::clone(&came);
     events
-        .serve(queue, move |item, _| {
+        .add(queue, Registration::default(), move |item, _| {
             list.borrow_mut().push(item);
             Ok(())
         })

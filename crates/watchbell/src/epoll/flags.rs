@@ -36,12 +36,6 @@ impl Interest {
     pub(crate) const fn flags(self) -> EventFlags {
         self.0
     }
-
-    /// What of it concerns input; [`Interest::READABLE`] if nothing does.
-    pub(crate) fn input_part(self) -> Interest {
-        let part = self.0.difference(EventFlags::OUT);
-        if part.is_empty() { Interest::READABLE } else { Interest(part) }
-    }
 }
 
 impl BitOr for Interest {
@@ -69,7 +63,7 @@ impl fmt::Debug for Interest {
 /// It is a hint. The result of the operation on the descriptor decides: readable does not promise a
 /// byte (epoll(7), select(2)).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Readiness(EventFlags);
+pub struct Readiness(u16);
 
 impl Default for Readiness {
     fn default() -> Readiness {
@@ -79,7 +73,7 @@ impl Default for Readiness {
 
 impl Readiness {
     /// Nothing was seen.
-    pub const NONE: Readiness = Readiness(EventFlags::empty());
+    pub const NONE: Readiness = Readiness(0);
 
     /// What either of two events said.
     pub(crate) fn and(self, other: Readiness) -> Readiness {
@@ -87,43 +81,60 @@ impl Readiness {
     }
 
     pub(crate) const fn new(flags: EventFlags) -> Readiness {
-        Readiness(flags)
+        Readiness(flags.bits() as u16) // what epoll_wait(2) reports is in the lower half
+    }
+
+    const fn has(self, flags: EventFlags) -> bool {
+        self.0 & flags.bits() as u16 != 0
+    }
+
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// What it says the end of: an error, a hang-up or the peer's half-close.
+    pub(crate) const fn is_ending(self) -> bool {
+        self.has(EventFlags::ERR.union(EventFlags::HUP).union(EventFlags::RDHUP))
+    }
+
+    pub(crate) const fn bits(self) -> u32 {
+        self.0 as u32
     }
 
     /// Input is said to be there, or its end (`EPOLLIN`).
     pub const fn is_readable(self) -> bool {
-        self.0.contains(EventFlags::IN)
+        self.has(EventFlags::IN)
     }
 
     /// Room for output is said to be there (`EPOLLOUT`).
     pub const fn is_writable(self) -> bool {
-        self.0.contains(EventFlags::OUT)
+        self.has(EventFlags::OUT)
     }
 
     /// An exceptional condition (`EPOLLPRI`).
     pub const fn is_priority(self) -> bool {
-        self.0.contains(EventFlags::PRI)
+        self.has(EventFlags::PRI)
     }
 
     /// An error (`EPOLLERR`); for a socket `SO_ERROR` or the next operation says which.
     pub const fn is_error(self) -> bool {
-        self.0.contains(EventFlags::ERR)
+        self.has(EventFlags::ERR)
     }
 
     /// Both directions have ended (`EPOLLHUP`); input that came before may still be there.
     pub const fn is_hangup(self) -> bool {
-        self.0.contains(EventFlags::HUP)
+        self.has(EventFlags::HUP)
     }
 
     /// The peer sends no more, a half-close (`EPOLLRDHUP`); what it sent may still be there.
     pub const fn is_peer_closed(self) -> bool {
-        self.0.contains(EventFlags::RDHUP)
+        self.has(EventFlags::RDHUP)
     }
 }
 
 impl fmt::Debug for Readiness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Readiness({})", names(self.0))
+        write!(f, "Readiness({})", names(EventFlags::from_bits_retain(self.bits())))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A set of one-shot registrations, and the waiting that hands their sources out.
 
+use super::next_home;
 use super::{Event, Events, Instance, Interest, Lease, Source, Token};
 use crate::kernel::{Borrowed, EventBuffer, EventFlags, Kernel, Linux, number};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -104,7 +105,7 @@ impl<S: Source<Fd = K::Fd>, K: Kernel> Leases<S, K> {
     #[doc(alias = "epoll_create1")]
     pub fn on(kernel: K) -> io::Result<Leases<S, K>> {
         let shared = Shared {
-            instance: Instance::on(kernel)?,
+            instance: Instance::on(kernel, next_home())?,
             resting: Mutex::new(Resting { sources: BTreeMap::new(), closed: false }),
             len: AtomicUsize::new(0),
             out: AtomicUsize::new(0),
@@ -253,7 +254,7 @@ impl<S: Source<Fd = K::Fd>, K: Kernel> Leases<S, K> {
         leases: &mut Vec<Lease<S, K>>,
         timeout: Option<Duration>,
     ) -> Result<(), Error> {
-        self.claim(&mut events.0, timeout, |lease| leases.push(lease))
+        self.claim(&mut events.buffer, timeout, |lease| leases.push(lease))
     }
 
     /// How many leases are out: made, and not yet decided. One that was leaked
@@ -326,7 +327,8 @@ impl<S: Source<Fd = K::Fd>, K: Kernel> Leases<S, K> {
         loop {
             instance.wait(events, left)?;
             let mut leased = false;
-            for next in events.iter().filter_map(|event| self.shared.hand_out(Event::new(event))) {
+            for event in events.iter().map(|event| Event::new(instance.home(), event)) {
+                let Some(next) = self.shared.hand_out(event) else { continue };
                 lease(next);
                 leased = true;
             }
@@ -388,7 +390,7 @@ impl<S: Source<Fd = K::Fd>, K: Kernel> Shared<S, K> {
         let Instance { kernel, .. } = &self.instance;
         let flags = interest.flags() | EventFlags::ONESHOT;
         let target = source.descriptor();
-        if let Err(error) = control(kernel, self.instance.fd(), target, flags, token.0) {
+        if let Err(error) = control(kernel, self.instance.fd(), target, flags, token.data()) {
             return Err(Rejected { source, error: Error::Os(error) });
         }
         if let Some(former) = former {

@@ -16,12 +16,14 @@
 //! This is the layer below [`event_loop`](crate::event_loop), which adds what an edge obliges to:
 //! readiness that is kept until an operation has met its boundary.
 
+mod control;
 mod exclusive;
 mod flags;
 mod lease;
 mod leases;
 mod registered;
 mod source;
+mod token;
 
 pub use exclusive::{Exclusive, ExclusiveInterest, ExclusiveTarget, Trigger};
 pub use flags::{Interest, Readiness};
@@ -29,6 +31,7 @@ pub use lease::Lease;
 pub use leases::Leases;
 pub use registered::{Edge, Level, Mode, Modifiable, Registered};
 pub use source::{AnyFd, Source};
+pub use token::Token;
 
 use crate::kernel::{
     Borrowed, Descriptor, EventBuffer, EventFlags, Kernel, Linux, Process, number,
@@ -77,14 +80,12 @@ pub(crate) struct Instance<K: Kernel> {
     /// The process that made the instance. A forked child shares the interest list and must not
     /// change it.
     owner: Process,
+    /// Tells its tokens from those of other instances.
+    home: u64,
     next_token: AtomicU64,
     /// Registrations that could not be removed by their descriptor: their open file may live on.
     ghosts: AtomicU64,
 }
-
-/// Names a registration in the events of its epoll instance; never used twice by one instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(pub(crate) u64);
 
 /// One event: which registration, and what it is said to be ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,11 @@ pub struct Event {
 
 /// Room for the events of one [`Epoll::wait`].
 #[derive(Debug)]
-pub struct Events(EventBuffer);
+pub struct Events {
+    buffer: EventBuffer,
+    /// The instance that filled it.
+    home: u64,
+}
 
 /// What to do with a blocking descriptor that is to be edge-triggered.
 ///
@@ -147,7 +152,7 @@ impl<K: Kernel> Epoll<K> {
     /// ```
     #[doc(alias = "epoll_create1")]
     pub fn on(kernel: K) -> io::Result<Epoll<K>> {
-        Ok(Epoll { instance: Arc::new(Instance::on(kernel)?) })
+        Ok(Epoll { instance: Arc::new(Instance::on(kernel, next_home())?) })
     }
 
     /// Watches `source` level-triggered: told at each wait for as long as it is ready.
@@ -252,7 +257,8 @@ impl<K: Kernel> Epoll<K> {
     #[doc(alias = "epoll_pwait2")]
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<(), Error> {
         self.instance.check_owner()?;
-        self.instance.wait(&mut events.0, timeout)
+        events.home = self.instance.home;
+        self.instance.wait(&mut events.buffer, timeout)
     }
 
     /// How many registrations could not be removed when they were dropped, because their descriptor
@@ -268,12 +274,18 @@ impl<K: Kernel> Epoll<K> {
     }
 }
 
+/// A number for a new instance, which its tokens carry.
+fn next_home() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl<K: Kernel> Instance<K> {
-    fn on(kernel: K) -> io::Result<Instance<K>> {
+    fn on(kernel: K, home: u64) -> io::Result<Instance<K>> {
         let fd = kernel.epoll_create()?;
         let owner = kernel.process();
         let (next_token, ghosts) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Instance { kernel, fd, owner, next_token, ghosts })
+        Ok(Instance { kernel, fd, owner, home, next_token, ghosts })
     }
 
     pub(crate) fn fd(&self) -> Borrowed<'_, K> {
@@ -297,7 +309,11 @@ impl<K: Kernel> Instance<K> {
     }
 
     fn next_token(&self) -> Token {
-        Token(self.next_token.fetch_add(1, Ordering::Relaxed))
+        Token::new(self.home, self.next_token.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn home(&self) -> u64 {
+        self.home
     }
 
     fn wait(&self, events: &mut EventBuffer, timeout: Option<Duration>) -> Result<(), Error> {
@@ -340,28 +356,28 @@ impl Events {
     ///
     /// If `capacity` is zero. [`Epoll::wait`] has the example.
     pub fn with_capacity(capacity: usize) -> Events {
-        Events(EventBuffer::with_capacity(capacity))
+        Events { buffer: EventBuffer::with_capacity(capacity), home: 0 }
     }
 
     /// The events of the last wait, in the kernel's order.
     pub fn iter(&self) -> impl Iterator<Item = Event> {
-        self.0.iter().map(Event::new)
+        self.buffer.iter().map(|event| Event::new(self.home, event))
     }
 
     /// How many events the last wait brought.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.buffer.len()
     }
 
     /// Whether the last wait brought none: it timed out.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.buffer.is_empty()
     }
 }
 
 impl Event {
-    pub(crate) fn new((data, flags): (u64, EventFlags)) -> Event {
-        Event { token: Token(data), readiness: Readiness::new(flags) }
+    pub(crate) fn new(home: u64, (data, flags): (u64, EventFlags)) -> Event {
+        Event { token: Token::new(home, data), readiness: Readiness::new(flags) }
     }
 }
 

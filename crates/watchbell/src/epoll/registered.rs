@@ -82,7 +82,7 @@ impl<S: Source<Fd = K::Fd>, M: Mode, K: Kernel> Registered<S, M, K> {
             {
                 instance.ensure_nonblocking(target, on_blocking)?;
             }
-            instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.0)?;
+            instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, token.data())?;
             Ok(number::<K>(target))
         });
         match added {
@@ -95,6 +95,16 @@ impl<S: Source<Fd = K::Fd>, M: Mode, K: Kernel> Registered<S, M, K> {
             }),
             Err(error) => Err(Rejected { source, error }),
         }
+    }
+
+    /// Registers a source that does not block, under data of the caller's own.
+    pub(crate) fn add_as(
+        instance: &Arc<Instance<K>>,
+        source: S,
+        data: u64,
+        flags: EventFlags,
+    ) -> Result<Self, Rejected<S>> {
+        Registered::add(instance, source, Token::new(instance.home(), data), flags, None)
     }
 
     /// The name that its events carry.
@@ -131,17 +141,12 @@ impl<S: Source<Fd = K::Fd>, M: Mode, K: Kernel> Registered<S, M, K> {
         flags: EventFlags,
     ) -> Result<(), Error> {
         let (epoll, target) = (instance.fd(), self.descriptor());
-        Ok(instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, self.token.0)?)
+        Ok(instance.kernel.epoll_add(epoll, target, flags | M::FLAGS, self.token.data())?)
     }
 
     /// Takes the other instance for its own, which is about to end.
     pub(crate) fn adopt(&mut self, instance: &Arc<Instance<K>>) {
         self.instance = Arc::clone(instance);
-    }
-
-    /// Whether the source has another descriptor now than the one that was registered.
-    pub(crate) fn is_replaced(&self) -> bool {
-        number::<K>(self.descriptor()) != self.number
     }
 
     /// Leaves the interest list. A source that has another descriptor now, or panics when it is
@@ -189,19 +194,7 @@ impl<S: Source<Fd = K::Fd>, M: Modifiable, K: Kernel> Registered<S, M, K> {
         self.instance.check_owner()?;
         let flags = interest.flags() | M::FLAGS;
         let Instance { kernel, .. } = &*self.instance;
-        Ok(kernel.epoll_modify(self.instance.fd(), self.descriptor(), flags, self.token.0)?)
-    }
-}
-
-impl<S: Source<Fd = K::Fd>, K: Kernel> Registered<S, Level, K> {
-    /// Is told of errors and hang-ups once an edge, and of nothing else: `EPOLLERR` and `EPOLLHUP`
-    /// cannot be masked, so a level-triggered source that nobody cares for would be told at each
-    /// wait.
-    pub(crate) fn silence(&self) -> Result<(), Error> {
-        self.instance.check_owner()?;
-        let Instance { kernel, .. } = &*self.instance;
-        let (epoll, flags) = (self.instance.fd(), EventFlags::ET);
-        Ok(kernel.epoll_modify(epoll, self.descriptor(), flags, self.token.0)?)
+        Ok(kernel.epoll_modify(self.instance.fd(), self.descriptor(), flags, self.token.data())?)
     }
 }
 

@@ -19,13 +19,13 @@
 //! A turn harvests the events of one wait, runs every source that is runnable once, in order, each
 //! within its [`Budget`], and fires the timers that are due. A source that has something left is
 //! run again in the next turn, behind the others, at no system call. While one is runnable the wait
-//! does not block.
+//! does not block. A source that another one wakes runs in the same turn, unless it has run in it.
 //!
 //! # Failures stay where they happen
 //!
 //! An error or a panic of a handler closes its source (of a queue, it ends that item) and is
-//! reported to [`Builder::on_failure`]; the rest of the turn goes on. (With `panic = "abort"` a
-//! panic ends the process, as everywhere.)
+//! reported to [`Builder::on_failure`], which may act; the rest of the turn goes on. (With
+//! `panic = "abort"` a panic ends the process, as everywhere.)
 //!
 //! # Identity
 //!
@@ -36,11 +36,11 @@
 //!
 //! # Processes
 //!
-//! A loop belongs to the process that made it. In a forked child, [`EventLoop::run`] and
-//! [`EventLoop::add`] refuse with [`Error::Forked`], and dropping the loop does not touch the
-//! interest list, which is the parent's. The process is looked at when a run begins and when a
-//! registration changes, not in each turn: a handler that forks has to end the child's part by exec
-//! or exit, and not by returning.
+//! A loop belongs to the process that made it. In a forked child, [`EventLoop::run`],
+//! [`EventLoop::turn`] and [`Registry::add`] refuse with [`Error::Forked`], and dropping the loop
+//! does not touch the interest list, which is the parent's. That is known without a system call, so
+//! it is looked at in each turn. A handler that forks has to end the child's part by exec or exit,
+//! and not by returning.
 //!
 //! # Example
 //!
@@ -57,7 +57,7 @@
 //! client.write_all(b"ahoy")?;
 //! client.shutdown(std::net::Shutdown::Write)?;
 //!
-//! let mut events: EventLoop = EventLoop::new()?;
+//! let mut events = EventLoop::new()?;
 //! events.add(listener, Interest::READABLE, |listener, turn| {
 //!     while let Some((stream, _peer)) = listener.accept()? {
 //!         turn.add(stream, Interest::READABLE, |stream, turn| {
@@ -83,78 +83,97 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod accept;
-mod bells;
-mod budget;
+mod account;
 mod builder;
-mod core;
-mod counters;
-mod directions;
-mod failure;
-mod handler;
-mod heal;
-mod ready;
-mod registrations;
-mod remote;
-mod served;
-#[cfg(feature = "signals")]
-mod signals;
-mod slots;
-mod stats;
+mod registry;
+mod run;
+mod sources;
 mod stop;
-mod timers;
+mod store;
+mod time;
 mod turn;
-mod turns;
 
-pub use accept::Accept;
-pub use budget::Budget;
+pub use account::{Budget, Direction};
 pub use builder::Builder;
-pub use directions::Direction;
-pub use failure::{Failure, Reason};
-pub use handler::Handler;
-pub use ready::Ready;
-pub use remote::{Remote, Task};
-pub use served::QueueHandler;
+pub use registry::{Failure, Reason, Registry, Stats, Turn};
+pub use run::Ready;
 #[cfg(feature = "signals")]
-pub use signals::Signals;
-pub use stats::Stats;
+pub use sources::Signals;
+pub use sources::{Accept, Detached, Handled, Handler, Registration, Remote, Task, Watched};
 pub use stop::Stop;
-pub use timers::TimerId;
-pub use turn::Turn;
+pub use store::Shared;
+pub use time::TimerId;
 
-pub(crate) use builder::Settings;
-pub(crate) use directions::After;
-pub(crate) use ready::{Message, after_output};
+pub(crate) use account::After;
+pub(crate) use registry::Settings;
+pub(crate) use run::after_output;
+#[cfg(test)]
+pub(crate) use store::{Address, Inbox};
+pub(crate) use store::{Flow, Wish};
 
-use self::core::Core;
 use crate::error::Error;
 use crate::kernel::{Kernel, Linux};
 use std::fmt;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// An edge-triggered event loop; the [module](self) says what it promises.
 ///
-/// `D` is the service's own state, handed to every handler. A loop stays on the thread that made
-/// it; [`Stop`] reaches it from others.
+/// `D` is the service's own state, handed to every handler. The loop dereferences to its
+/// [`Registry`], which takes in, asks and ends sources and timers. It stays on the thread that made
+/// it; [`Stop`] and [`Remote`] reach it from others.
 pub struct EventLoop<D = (), K: Kernel = Linux> {
-    pub(crate) core: Core<D, K>,
+    registry: Registry<D, K>,
+    state: D,
 }
 
-impl<D> EventLoop<D, Linux> {
-    /// A loop on the running kernel, with the default settings. The [module](self) has an example.
+impl EventLoop<(), Linux> {
+    /// A loop on the running kernel, with the default settings and no state of its own. The
+    /// [module](self) has an example.
     ///
     /// # Errors
     ///
     /// As [`Builder::build`].
     #[doc(alias = "epoll_create1")]
-    pub fn new() -> io::Result<EventLoop<D, Linux>> {
+    pub fn new() -> io::Result<EventLoop> {
         EventLoop::builder().build()
     }
 
     /// A loop on the running kernel, with other settings. [`Builder`] has an example.
-    pub fn builder() -> Builder<D, Linux> {
-        Builder::new(Linux)
+    pub fn builder() -> Builder<(), Linux> {
+        Builder::new(Linux, ())
+    }
+}
+
+impl<D> EventLoop<D, Linux> {
+    /// A loop on the running kernel whose handlers are given this state.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use watchbell::event_loop::EventLoop;
+    /// let mut events = EventLoop::with(Vec::new())?;
+    /// events.after(Duration::from_millis(1), |turn| {
+    ///     turn.state().push("fired");
+    ///     turn.stop();
+    ///     Ok(())
+    /// });
+    /// events.run()?;
+    /// assert_eq!(events.into_state(), ["fired"]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "epoll_create1")]
+    pub fn with(state: D) -> io::Result<EventLoop<D>> {
+        EventLoop::builder_with(state).build()
+    }
+
+    /// As [`with`](EventLoop::with), with other settings. [`Builder`] has an example.
+    pub fn builder_with(state: D) -> Builder<D, Linux> {
+        Builder::new(Linux, state)
     }
 }
 
@@ -167,76 +186,95 @@ impl<D, K: Kernel> EventLoop<D, K> {
     ///
     /// ```
     /// # use watchbell::{event_loop::EventLoop, kernel::Linux};
-    /// let events: EventLoop = EventLoop::on(Linux)?; // or a kernel that counts its calls
+    /// let events = EventLoop::on(Linux, ())?; // or a kernel that counts its calls
     /// assert!(events.is_empty());
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[doc(alias = "epoll_create1")]
-    pub fn on(kernel: K) -> io::Result<EventLoop<D, K>> {
-        Builder::new(kernel).build()
+    pub fn on(kernel: K, state: D) -> io::Result<EventLoop<D, K>> {
+        Builder::new(kernel, state).build()
     }
 
     /// A loop on `kernel`, with other settings.
-    pub fn builder_on(kernel: K) -> Builder<D, K> {
-        Builder::new(kernel)
+    pub fn builder_on(kernel: K, state: D) -> Builder<D, K> {
+        Builder::new(kernel, state)
     }
 
-    /// Runs the loop until it is stopped, and consumes the stop.
+    /// The service's state.
+    pub fn state(&self) -> &D {
+        &self.state
+    }
+
+    /// The service's state, to be changed between two turns.
+    pub fn state_mut(&mut self) -> &mut D {
+        &mut self.state
+    }
+
+    /// Ends the loop and every source in it, and gives the state back. [`with`](EventLoop::with)
+    /// has an example.
+    pub fn into_state(self) -> D {
+        self.state
+    }
+
+    /// Runs the loop until it is stopped, and consumes the stop. What exclusive sources have left
+    /// then is passed on to the other loops that watch them.
     ///
     /// # Errors
     ///
     /// [`Error::Forked`] in a forked child; [`Error::Os`] if the wait itself fails, though no error
-    /// of [epoll_pwait2(2)] is expected.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use watchbell::event_loop::EventLoop;
-    /// let mut events: EventLoop<u32> = EventLoop::new()?;
-    /// events.after(Duration::from_millis(1), |turn| {
-    ///     *turn.state() += 1;
-    ///     turn.stop();
-    ///     Ok(())
-    /// });
-    /// let mut fired = 0;
-    /// events.run_with(&mut fired)?;
-    /// assert_eq!(fired, 1);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
+    /// of [epoll_pwait2(2)] is expected. [`with`](EventLoop::with) has an example.
     ///
     /// [epoll_pwait2(2)]: https://man7.org/linux/man-pages/man2/epoll_wait.2.html
     #[doc(alias = "epoll_wait")]
     #[doc(alias = "epoll_pwait2")]
-    pub fn run_with(&mut self, state: &mut D) -> Result<(), Error> {
-        self.core.epoll.instance().check_owner()?;
+    pub fn run(&mut self) -> Result<(), Error> {
         loop {
-            self.core.turn(state, None)?;
+            self.turn(None)?;
             if self.take_stop()? {
+                self.registry.pass_wakes();
                 return Ok(());
             }
         }
+    }
+
+    /// Runs one turn, which waits for `longest` at most; `None` waits for the first event or timer.
+    /// A stop that comes is kept for the next [`run`](EventLoop::run).
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](EventLoop::run).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use watchbell::event_loop::EventLoop;
+    /// # let mut events = EventLoop::new()?;
+    /// events.turn(Some(Duration::ZERO))?; // looks, and does not wait
+    /// events.turn(Some(Duration::from_millis(1)))?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias = "epoll_wait")]
+    #[doc(alias = "epoll_pwait2")]
+    pub fn turn(&mut self, longest: Option<Duration>) -> Result<(), Error> {
+        self.registry.epoll.check_owner()?;
+        self.registry.turn(&mut self.state, longest)
     }
 
     /// Whether a stop has come that no [`run`](EventLoop::run) has ended by yet. Until one has,
     /// turns do not wait: a program that makes its own turns looks at this, and
     /// [takes](EventLoop::take_stop) it.
     pub fn is_stopping(&self) -> bool {
-        self.core.stopping
+        self.registry.inbox.is_stopping()
     }
 
     /// Consumes a stop that has come. `false`: there is none.
     ///
     /// # Errors
     ///
-    /// Those of [read(2)](https://man7.org/linux/man-pages/man2/read.2.html) on an eventfd; none is
-    /// expected.
-    ///
-    /// # Panics
-    ///
-    /// As [`Counter::try_take`](crate::eventfd::Counter::try_take).
+    /// [`Error::Forked`] in a forked child: the stop is the parent's.
     ///
     /// ```
     /// # use watchbell::event_loop::EventLoop;
-    /// let mut events: EventLoop = EventLoop::new()?;
+    /// let mut events = EventLoop::new()?;
     /// events.stop_handle().stop();
     /// while !events.take_stop()? {
     ///     events.turn(None)?;
@@ -245,70 +283,28 @@ impl<D, K: Kernel> EventLoop<D, K> {
     /// assert!(!events.is_stopping());
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    #[doc(alias = "eventfd_read")]
     pub fn take_stop(&mut self) -> Result<bool, Error> {
-        let stopping = std::mem::take(&mut self.core.stopping);
-        if stopping {
-            self.core.stop.get_ref().try_take()?;
-        }
-        Ok(stopping)
-    }
-
-    /// Runs one turn, which waits for `longest` at most; `None` waits for the first event or timer.
-    /// A stop that comes is kept for the next [`run`](EventLoop::run).
-    ///
-    /// # Errors
-    ///
-    /// As [`run_with`](EventLoop::run_with).
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use watchbell::event_loop::EventLoop;
-    /// # let mut events: EventLoop<u32> = EventLoop::new()?;
-    /// # let mut state = 0;
-    /// events.turn_with(&mut state, Some(Duration::ZERO))?; // looks, and does not wait
-    /// events.turn_with(&mut state, Some(Duration::from_millis(1)))?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    #[doc(alias = "epoll_wait")]
-    #[doc(alias = "epoll_pwait2")]
-    pub fn turn_with(&mut self, state: &mut D, longest: Option<Duration>) -> Result<(), Error> {
-        self.core.epoll.instance().check_owner()?;
-        self.core.turn(state, longest)
+        self.registry.epoll.check_owner()?;
+        Ok(self.registry.inbox.take_stop())
     }
 }
 
-impl<K: Kernel> EventLoop<(), K> {
-    /// As [`run_with`](EventLoop::run_with), which has an example, for a service without state of
-    /// its own.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_with`](EventLoop::run_with).
-    #[doc(alias = "epoll_wait")]
-    pub fn run(&mut self) -> Result<(), Error> {
-        self.run_with(&mut ())
-    }
+impl<D, K: Kernel> Deref for EventLoop<D, K> {
+    type Target = Registry<D, K>;
 
-    /// As [`turn_with`](EventLoop::turn_with), which has an example, for a service without state of
-    /// its own.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_with`](EventLoop::run_with).
-    #[doc(alias = "epoll_wait")]
-    pub fn turn(&mut self, longest: Option<Duration>) -> Result<(), Error> {
-        self.turn_with(&mut (), longest)
+    fn deref(&self) -> &Registry<D, K> {
+        &self.registry
+    }
+}
+
+impl<D, K: Kernel> DerefMut for EventLoop<D, K> {
+    fn deref_mut(&mut self) -> &mut Registry<D, K> {
+        &mut self.registry
     }
 }
 
 impl<D, K: Kernel> fmt::Debug for EventLoop<D, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventLoop")
-            .field("epoll", &self.core.epoll)
-            .field("sources", &self.core.slots.len())
-            .field("runnable", &self.core.runnable.len())
-            .field("stats", &self.core.stats)
-            .finish_non_exhaustive()
+        f.debug_tuple("EventLoop").field(&self.registry).finish()
     }
 }

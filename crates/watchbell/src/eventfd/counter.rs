@@ -1,7 +1,7 @@
 //! The eventfd whose reads take everything.
 
 use super::object::{Object, impl_descriptor};
-use super::{Admission, Adopt, AdoptError, NotAdmitted};
+use super::{Admission, Adopt, AdoptError, NotAdmitted, Refusal};
 use crate::epoll::{ExclusiveTarget, Source};
 use crate::kernel::{EventfdFlags, EventfdMode, Kernel, Linux};
 use std::fmt;
@@ -127,6 +127,15 @@ impl<K: Kernel> Counter<K> {
     pub fn adopt_on(kernel: K, fd: K::Fd, policy: Adopt) -> Result<Counter<K>, AdoptError<K::Fd>> {
         let object = Object::adopt(kernel, fd, EventfdMode::Drain, policy)?;
         Ok(Counter { object })
+    }
+
+    /// One write, which makes an edge for whoever watches edge-triggered and never reads. Full, the
+    /// counter refuses a write of 1; a write of 0 adds nothing and makes the edge all the same.
+    pub(crate) fn ring(&self) -> Result<(), NotAdmitted> {
+        match self.add(1) {
+            Err(NotAdmitted { reason: Refusal::Full, .. }) => self.add(0),
+            other => other,
+        }
     }
 
     /// Adds `n` and never blocks. Adding 0 changes nothing, though it does wake who watches

@@ -35,6 +35,8 @@ pub enum Call {
     Shutdown,
     TakeError,
     SetNodelay,
+    SetLinger,
+    SetKeepalive,
     LocalAddress,
     PeerAddress,
     BindDatagram,
@@ -215,8 +217,16 @@ impl<K: Sockets> Sockets for Counting<K> {
         self.count(Call::TakeError).take_error(socket)
     }
 
-    fn set_nodelay(&self, socket: Borrowed<'_, Self>) -> io::Result<()> {
-        self.count(Call::SetNodelay).set_nodelay(socket)
+    fn set_nodelay(&self, socket: Borrowed<'_, Self>, at_once: bool) -> io::Result<()> {
+        self.count(Call::SetNodelay).set_nodelay(socket, at_once)
+    }
+
+    fn set_linger(&self, socket: Borrowed<'_, Self>, linger: Option<Duration>) -> io::Result<()> {
+        self.count(Call::SetLinger).set_linger(socket, linger)
+    }
+
+    fn set_keepalive(&self, socket: Borrowed<'_, Self>, idle: Option<Duration>) -> io::Result<()> {
+        self.count(Call::SetKeepalive).set_keepalive(socket, idle)
     }
 
     fn local_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address> {

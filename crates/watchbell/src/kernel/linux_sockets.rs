@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
@@ -75,8 +76,20 @@ impl Sockets for Linux {
         Ok(sockopt::socket_error(socket)?.err().map(io::Error::from))
     }
 
-    fn set_nodelay(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        Ok(sockopt::set_tcp_nodelay(socket, true)?)
+    fn set_nodelay(&self, socket: BorrowedFd<'_>, at_once: bool) -> io::Result<()> {
+        Ok(sockopt::set_tcp_nodelay(socket, at_once)?)
+    }
+
+    fn set_linger(&self, socket: BorrowedFd<'_>, linger: Option<Duration>) -> io::Result<()> {
+        Ok(sockopt::set_socket_linger(socket, linger)?)
+    }
+
+    fn set_keepalive(&self, socket: BorrowedFd<'_>, idle: Option<Duration>) -> io::Result<()> {
+        // The time first: where it is refused, nothing has changed.
+        if let Some(idle) = idle {
+            sockopt::set_tcp_keepidle(socket, idle)?;
+        }
+        Ok(sockopt::set_socket_keepalive(socket, idle.is_some())?)
     }
 
     fn local_address(&self, socket: BorrowedFd<'_>) -> io::Result<Address> {

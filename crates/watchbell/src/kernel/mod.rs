@@ -17,6 +17,7 @@
 //! [epoll(7)]: https://man7.org/linux/man-pages/man7/epoll.7.html
 //! [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
 
+mod address;
 mod counting;
 mod descriptor;
 mod fork;
@@ -26,11 +27,12 @@ mod linux_sockets;
 mod old_wait;
 mod sockets;
 
+pub use address::{Address, AddressError};
 pub use counting::{Call, Counting};
 pub(crate) use descriptor::number;
 pub use descriptor::{Borrowed, Descriptor};
 pub use linux::Linux;
-pub use sockets::{Address, Received, Shutdown, Sockets};
+pub use sockets::{Received, Shutdown, Sockets};
 
 pub use rustix::event::EventfdFlags;
 pub use rustix::event::epoll::EventFlags;

@@ -1,10 +1,8 @@
 //! What a kernel owes to [`net`](crate::net): the socket calls.
 
-use super::{Borrowed, Kernel};
-use std::fmt;
+use super::{Address, Borrowed, Kernel};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::time::Duration;
 
 /// The socket calls. Every socket that they make is non-blocking and closed on exec.
 pub trait Sockets: Kernel {
@@ -42,7 +40,15 @@ pub trait Sockets: Kernel {
     fn take_error(&self, socket: Borrowed<'_, Self>) -> io::Result<Option<io::Error>>;
 
     /// `TCP_NODELAY` of tcp(7): send small writes at once.
-    fn set_nodelay(&self, socket: Borrowed<'_, Self>) -> io::Result<()>;
+    fn set_nodelay(&self, socket: Borrowed<'_, Self>, at_once: bool) -> io::Result<()>;
+
+    /// `SO_LINGER` of socket(7), in whole seconds, rounded up: what close(2) does with output that
+    /// the peer has not acknowledged.
+    fn set_linger(&self, socket: Borrowed<'_, Self>, linger: Option<Duration>) -> io::Result<()>;
+
+    /// `SO_KEEPALIVE` of socket(7), and where it is on, `TCP_KEEPIDLE` of tcp(7), in whole seconds,
+    /// rounded up.
+    fn set_keepalive(&self, socket: Borrowed<'_, Self>, idle: Option<Duration>) -> io::Result<()>;
 
     /// getsockname(2).
     fn local_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address>;
@@ -86,39 +92,4 @@ pub enum Shutdown {
     Write,
     /// Neither (`SHUT_RDWR`).
     Both,
-}
-
-/// Where a socket is bound, or whom it talks to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Address {
-    /// An Internet address and port.
-    Inet(SocketAddr),
-    /// The path of a Unix-domain socket.
-    Unix(PathBuf),
-    /// A name in Linux's abstract socket namespace, without its leading zero byte; see unix(7).
-    Abstract(Vec<u8>),
-    /// No address: what an unbound Unix-domain socket, most clients among them, has.
-    Unnamed,
-    /// A peer's Unix-domain path of 108 bytes, which has no closing NUL (unix(7), BUGS). It is not
-    /// told, and cannot be connected or sent to.
-    Untold,
-}
-
-impl From<SocketAddr> for Address {
-    fn from(address: SocketAddr) -> Address {
-        Address::Inet(address)
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Inet(address) => write!(f, "{address}"),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
-            Address::Abstract(name) => write!(f, "unix:@{}", name.escape_ascii()),
-            Address::Unnamed => f.write_str("unix:(unnamed)"),
-            Address::Untold => f.write_str("unix:(untold)"),
-        }
-    }
 }

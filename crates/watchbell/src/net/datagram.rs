@@ -1,8 +1,12 @@
 //! Datagram sockets.
 
-use super::Address;
+mod ready;
+mod sent;
+
+pub use sent::Sent;
+
+use super::{Address, ToAddress};
 use crate::epoll::{ExclusiveTarget, Source};
-use crate::event_loop::{After, Direction, Ready};
 use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
 use std::io;
@@ -10,31 +14,44 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// A UDP or Unix-domain datagram socket.
 ///
+/// One socket serves many peers, and what is wrong with one of them is no reason to end the service
+/// for all: [`Ready::send_to`](crate::event_loop::Ready::send_to) says what came of the datagram
+/// ([`Sent`]), and only an error of the socket itself is an `Err`.
+///
 /// ```
 /// use watchbell::epoll::Interest;
 /// use watchbell::event_loop::EventLoop;
-/// use watchbell::net::Datagram;
+/// use watchbell::net::{Datagram, Sent};
 ///
-/// let any = "127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into();
-/// let (server, client) = (Datagram::bind(&any)?, Datagram::bind(&any)?);
-/// client.send_to(b"ahoy", &server.local_address()?)?;
+/// let (server, client) = (Datagram::bind("127.0.0.1:0")?, Datagram::bind("127.0.0.1:0")?);
+/// client.send_to(b"ahoy", server.local_address()?)?;
 ///
-/// let mut events: EventLoop = EventLoop::new()?;
+/// let mut events = EventLoop::with(0)?;
 /// events.add(server, Interest::READABLE, |server, turn| {
 ///     let mut buf = [0; 1500];
 ///     while let Some(incoming) = server.recv_from(&mut buf)? {
-///         assert_eq!(&buf[..incoming.bytes], b"ahoy");
-///         server.send_to(&buf[..incoming.bytes], &incoming.from)?;
-///         turn.stop();
+///         let peer = &incoming.from;
+///         match server.send_to(&buf[..incoming.bytes], peer)? {
+///             Sent::Whole => {}
+///             // As with any datagram, an answer may get lost. Who misses it asks again.
+///             Sent::NotNow | Sent::PeerFull => *turn.state() += 1,
+///             Sent::Refused(error) => eprintln!("{peer} is not answered: {error}"),
+///         }
+///         # turn.stop();
 ///     }
 ///     Ok(())
 /// })?;
 /// events.run()?;
+/// let lost_answers = events.into_state();
+/// # assert_eq!(lost_answers, 0);
+/// # let mut buf = [0; 8];
+/// # assert_eq!(client.recv_from(&mut buf)?.bytes, 4);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Datagram<K: Sockets = Linux> {
     kernel: K,
     fd: K::Fd,
+    skipped_errors: u64,
 }
 
 /// A datagram that was received.
@@ -49,15 +66,15 @@ pub struct Incoming {
 }
 
 impl Datagram<Linux> {
-    /// A socket at `address`.
+    /// A socket at `address`, or at whatever names one ([`ToAddress`]). No host name is looked up.
     ///
     /// # Errors
     ///
-    /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
+    /// `InvalidInput` if a text is no address. Otherwise those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
     /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html), `EADDRINUSE` and `EACCES`
     /// among them. The [type](Datagram) has the example.
     #[doc(alias = "SOCK_DGRAM")]
-    pub fn bind(address: &Address) -> io::Result<Datagram<Linux>> {
+    pub fn bind(address: impl ToAddress) -> io::Result<Datagram<Linux>> {
         Datagram::bind_on(Linux, address)
     }
 }
@@ -69,9 +86,9 @@ impl<K: Sockets> Datagram<K> {
     ///
     /// As [`bind`](Datagram::bind). The [type](Datagram) has the example.
     #[doc(alias = "SOCK_DGRAM")]
-    pub fn bind_on(kernel: K, address: &Address) -> io::Result<Datagram<K>> {
-        let fd = kernel.bind_datagram(address)?;
-        Ok(Datagram { kernel, fd })
+    pub fn bind_on(kernel: K, address: impl ToAddress) -> io::Result<Datagram<K>> {
+        let fd = kernel.bind_datagram(&*address.to_address()?)?;
+        Ok(Datagram { kernel, fd, skipped_errors: 0 })
     }
 
     /// Where it is bound.
@@ -83,6 +100,12 @@ impl<K: Sockets> Datagram<K> {
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
         self.kernel.local_address(self.fd.borrow())
+    }
+
+    /// How many errors of single peers
+    /// [`Ready::recv_from`](crate::event_loop::Ready::recv_from) has skipped.
+    pub fn skipped_errors(&self) -> u64 {
+        self.skipped_errors
     }
 
     /// Receives one datagram. What is longer than `buf` is thrown away by the kernel, and counted,
@@ -115,53 +138,19 @@ impl<K: Sockets> Datagram<K> {
         Ok(Incoming { bytes, cut: length - bytes, from })
     }
 
-    /// Sends one datagram, whole, and returns its length in bytes.
+    /// Sends one datagram, whole, to whatever names an address ([`ToAddress`]; `&Address` is the
+    /// cheap way), and returns its length in bytes.
     ///
     /// # Errors
     ///
-    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html); `WouldBlock` if
-    /// there is no room, `EMSGSIZE` if it is too long. [`recv_from`](Datagram::recv_from) has the
-    /// example.
+    /// `InvalidInput` if a text is no address. Otherwise those of
+    /// [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html), of which most concern one
+    /// peer: `WouldBlock` if there is no room, here or in the queue of a Unix-domain peer,
+    /// `EMSGSIZE` if it is too long, `ECONNREFUSED` if a Unix-domain peer has gone.
+    /// [`recv_from`](Datagram::recv_from) has the example.
     #[doc(alias = "sendto")]
-    pub fn send_to(&self, buf: &[u8], to: &Address) -> io::Result<usize> {
-        self.kernel.send_to(self.fd.borrow(), buf, to)
-    }
-}
-
-impl<K: Sockets> Ready<'_, Datagram<K>> {
-    /// Receives one datagram, and charges one message. `None`: there is no more in this turn.
-    ///
-    /// # Errors
-    ///
-    /// Those of [recvfrom(2)](https://man7.org/linux/man-pages/man2/recv.2.html), except
-    /// `WouldBlock`. The [type](Datagram) has the example.
-    #[doc(alias = "recvfrom")]
-    pub fn recv_from(&mut self, buf: &mut [u8]) -> io::Result<Option<Incoming>> {
-        let incoming = self.step(
-            Direction::Input,
-            |socket| socket.recv_from(buf),
-            |incoming| (incoming.bytes, After::More),
-        )?;
-        if incoming.is_some() {
-            self.charge(1);
-        }
-        Ok(incoming)
-    }
-
-    /// Sends one datagram, whole. `None`: there is no room, or no more in this turn, and the
-    /// handler is run again when there is.
-    ///
-    /// A Unix-domain receiver whose queue is full is a case apart. The kernel tells of room in our
-    /// own queue only, and does so after each refused attempt: the handler is run each turn until
-    /// the receiver has read. If that may take long, let the output [`rest`](Ready::rest).
-    ///
-    /// # Errors
-    ///
-    /// Those of [sendto(2)](https://man7.org/linux/man-pages/man2/send.2.html), except
-    /// `WouldBlock`: `EMSGSIZE` if it is too long. The [type](Datagram) has the example.
-    #[doc(alias = "sendto")]
-    pub fn send_to(&mut self, buf: &[u8], to: &Address) -> io::Result<Option<usize>> {
-        self.step(Direction::Output, |socket| socket.send_to(buf, to), |sent| (*sent, After::More))
+    pub fn send_to(&self, buf: &[u8], to: impl ToAddress) -> io::Result<usize> {
+        self.kernel.send_to(self.fd.borrow(), buf, &*to.to_address()?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Listening sockets.
 
-use super::{Address, Stream};
+use super::{Address, Stream, ToAddress};
 use crate::epoll::{ExclusiveTarget, Source};
 use crate::event_loop::Accept;
 use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
@@ -23,12 +23,13 @@ pub struct Listener<K: Sockets = Linux> {
 }
 
 impl Listener<Linux> {
-    /// Binds and listens; at most `backlog` connections wait to be accepted, or fewer if
-    /// `/proc/sys/net/core/somaxconn` is lower.
+    /// Binds and listens at `address`: a text such as `"127.0.0.1:7007"` or `"unix:/run/echo"`, a
+    /// `SocketAddr`, a path, or whatever else names an address ([`ToAddress`]). At most `backlog`
+    /// connections wait to be accepted, or fewer if `/proc/sys/net/core/somaxconn` is lower.
     ///
     /// # Errors
     ///
-    /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html),
+    /// `InvalidInput` if a text is no address; no host name is looked up. Otherwise those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html),
     /// [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html) and
     /// [listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html), `EADDRINUSE` and `EACCES`
     /// among them.
@@ -37,19 +38,16 @@ impl Listener<Linux> {
     ///
     /// ```
     /// # use std::io::ErrorKind;
-    /// # use std::net::SocketAddr;
-    /// # use watchbell::net::{Address, Listener};
-    /// let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    /// let listener = Listener::bind(&any.into(), 128)?;
-    /// let Address::Inet(address) = listener.local_address()? else { unreachable!() };
-    /// assert_ne!(address.port(), 0);
-    /// let refused = Listener::bind(&address.into(), 128).unwrap_err();
+    /// # use watchbell::net::Listener;
+    /// let listener = Listener::bind("127.0.0.1:0", 128)?; // on any free port
+    /// assert_ne!(listener.port()?, Some(0));
+    /// let refused = Listener::bind(listener.local_address()?, 128).unwrap_err();
     /// assert_eq!(refused.kind(), ErrorKind::AddrInUse);
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[doc(alias = "listen")]
     #[doc(alias = "somaxconn")]
-    pub fn bind(address: &Address, backlog: u32) -> io::Result<Listener<Linux>> {
+    pub fn bind(address: impl ToAddress, backlog: u32) -> io::Result<Listener<Linux>> {
         Listener::bind_on(Linux, address, backlog)
     }
 }
@@ -61,9 +59,10 @@ impl<K: Sockets> Listener<K> {
     ///
     /// As [`bind`](Listener::bind), which has the example.
     #[doc(alias = "listen")]
-    pub fn bind_on(kernel: K, address: &Address, backlog: u32) -> io::Result<Listener<K>> {
-        let fd = kernel.listen(address, backlog)?;
-        Listener::set_up(kernel, fd, address)
+    pub fn bind_on(kernel: K, address: impl ToAddress, backlog: u32) -> io::Result<Listener<K>> {
+        let address = address.to_address()?;
+        let fd = kernel.listen(&address, backlog)?;
+        Listener::set_up(kernel, fd, &address)
     }
 
     /// Takes over a socket that listens already, such as one that a service manager passed, and
@@ -105,7 +104,7 @@ impl<K: Sockets> Listener<K> {
         // What is set here is inherited by what it accepts, which saves calls a connection; of a
         // Unix-domain socket that is the refusal of descriptors, from its first byte on.
         if is_tcp {
-            kernel.set_nodelay(fd.borrow())?;
+            kernel.set_nodelay(fd.borrow(), true)?;
         }
         kernel.report_left(fd.borrow(), address)?;
         Ok(Listener { kernel, fd, is_tcp })
@@ -120,6 +119,17 @@ impl<K: Sockets> Listener<K> {
     #[doc(alias = "getsockname")]
     pub fn local_address(&self) -> io::Result<Address> {
         self.kernel.local_address(self.fd.borrow())
+    }
+
+    /// The port on which it listens, the real one where port 0 was asked for; `None` of a
+    /// Unix-domain socket.
+    ///
+    /// # Errors
+    ///
+    /// As [`local_address`](Listener::local_address). [`bind`](Listener::bind) has the example.
+    #[doc(alias = "getsockname")]
+    pub fn port(&self) -> io::Result<Option<u16>> {
+        Ok(self.local_address()?.port())
     }
 }
 

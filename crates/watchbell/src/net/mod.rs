@@ -24,16 +24,15 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use std::net::{Shutdown, SocketAddr, TcpStream};
+//! use std::net::{Shutdown, TcpStream};
 //! use watchbell::epoll::Interest;
 //! use watchbell::event_loop::EventLoop;
-//! use watchbell::net::{Address, Listener, Marks, Output};
+//! use watchbell::net::{Listener, Marks, Output};
 //!
-//! let any = SocketAddr::from(([127, 0, 0, 1], 0));
-//! let listener = Listener::bind(&any.into(), 128)?;
-//! let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+//! let listener = Listener::bind("127.0.0.1:0", 128)?;
+//! let port = listener.port()?.expect("a TCP listener");
 //!
-//! let mut events: EventLoop = EventLoop::new()?;
+//! let mut events = EventLoop::new()?;
 //! events.add(listener, Interest::READABLE, |listener, turn| {
 //!     while let Some((stream, _peer)) = listener.accept()? {
 //!         let mut output = Output::new(Marks::default());
@@ -58,7 +57,7 @@
 //!     Ok(())
 //! })?;
 //!
-//! let mut client = TcpStream::connect(address)?;
+//! let mut client = TcpStream::connect(("127.0.0.1", port))?;
 //! client.write_all(b"ahoy")?;
 //! client.shutdown(Shutdown::Write)?;
 //! events.run()?;
@@ -68,14 +67,17 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod address;
 mod datagram;
+mod ending;
 mod listener;
 mod output;
 mod ready;
 mod stream;
 
-pub use crate::kernel::{Address, Received, Shutdown};
-pub use datagram::{Datagram, Incoming};
+pub use crate::kernel::{Address, AddressError, Received, Shutdown};
+pub use address::ToAddress;
+pub use datagram::{Datagram, Incoming, Sent};
 pub use listener::Listener;
 pub use output::{Marks, MarksError, Output, QueueFull};
 pub use stream::{Socket, Stream};

@@ -4,11 +4,12 @@
 mod tests;
 
 use crate::epoll::Token;
+use crate::event_loop::Flow;
+use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::error;
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::mem;
 
 /// An output queue: what [`Ready::send`](crate::event_loop::Ready::send) could not hand to the
 /// kernel, in order, within bounds.
@@ -29,8 +30,9 @@ use std::mem;
 ///
 /// A source is held from its first call that leaves the queue at its high-water mark or above. All
 /// that are held are let go by the [`flush`](crate::event_loop::Ready::flush) that leaves the queue
-/// at its low-water mark or below. A source that several queues hold goes on when the last has let
-/// it go.
+/// at its low-water mark or below. A queue that ends for any other reason lets them go as well: it
+/// is dropped or replaced, or the source that writes it out is gone. A source that several queues
+/// hold goes on when the last has let it go.
 ///
 /// # Example
 ///
@@ -49,8 +51,9 @@ pub struct Output {
     end: End,
     /// The source that writes it out, once that has been run.
     writer: Option<Token>,
-    /// The sources that fill it and whose input is held, until it is at the low-water mark.
-    held: Vec<Token>,
+    /// What the sources that fill it and write it out have to know of each other. Made when it is
+    /// needed: most queues are filled and written out by one source, and stay below their mark.
+    flow: Option<Arc<Flow>>,
 }
 
 /// How far the end of the output has got.
@@ -178,7 +181,7 @@ impl Output {
     /// Whether the queue has reached its high-water mark and not yet come down to the low one: the
     /// input that fills it is [held](Output#whose-input-is-held).
     pub fn is_above_high_water(&self) -> bool {
-        !self.held.is_empty()
+        self.flow.as_ref().is_some_and(|flow| flow.holds_any())
     }
 
     /// Names the source that writes it out, for whoever
@@ -186,6 +189,15 @@ impl Output {
     /// known already.
     pub fn written_by(&mut self, source: Token) {
         self.writer = Some(source);
+    }
+
+    /// Throws away what is queued, and returns how many bytes that was. The input that it held goes
+    /// on.
+    pub fn discard(&mut self) -> usize {
+        let bytes = self.len();
+        self.consume(bytes);
+        self.release();
+        bytes
     }
 
     /// How many bytes more bring the queue to its high-water mark: what may be read for it, so that
@@ -254,18 +266,25 @@ impl Output {
         self.writer
     }
 
-    /// Whether the input of `filler`, which has just put something in, is to be held from now on.
-    pub(super) fn holds(&mut self, filler: Token) -> bool {
-        let holds = self.queue.len() >= self.marks.high && !self.held.contains(&filler);
-        if holds {
-            self.held.push(filler);
-        }
-        holds
+    pub(super) fn flow(&mut self) -> &Arc<Flow> {
+        self.flow.get_or_insert_default()
     }
 
-    /// Whose input may go on, now that something has been written out.
-    pub(super) fn releases(&mut self) -> Vec<Token> {
-        if self.queue.len() <= self.marks.low { mem::take(&mut self.held) } else { Vec::new() }
+    /// Whether the input that fills it is to be held.
+    pub(super) fn is_at_high_water(&self) -> bool {
+        self.queue.len() >= self.marks.high
+    }
+
+    /// Whether the source that wrote it out is gone.
+    pub(super) fn has_lost_its_writer(&self) -> bool {
+        self.flow.as_ref().is_some_and(|flow| flow.has_ended())
+    }
+
+    /// At its low-water mark, lets go whom it holds. `true`: it was at the mark, and has held some.
+    pub(super) fn release(&mut self) -> bool {
+        let flow = self.flow.as_ref().filter(|_| self.queue.len() <= self.marks.low);
+        let flow = flow.filter(|flow| flow.holds_any());
+        flow.inspect(|flow| flow.release()).is_some()
     }
 }
 
@@ -276,7 +295,7 @@ impl fmt::Debug for Output {
             .field("len", &self.len())
             .field("marks", &self.marks)
             .field("end", &self.end)
-            .field("held", &self.held)
+            .field("above_high_water", &self.is_above_high_water())
             .finish()
     }
 }

@@ -1,13 +1,13 @@
 //! Input and output of streams in their turn.
 
 use super::{Output, Shutdown, Socket};
-use crate::event_loop::{After, Direction, Message, Ready, after_output};
+use crate::event_loop::{After, Direction, Ready, Wish, after_output};
 use std::io::{self, ErrorKind, IoSlice};
 
 impl<S: Socket> Ready<'_, S> {
-    /// Reads what is there into `buf`, or what the budget still allows of it, and returns how many
-    /// bytes that was. `Some(0)` is end of file, and stays so; the output may still be open.
-    /// `None`: there is no more in this turn, or input is paused or held.
+    /// Reads what is there into `buf`, and returns how many bytes that was. `Some(0)` is end of
+    /// file, and stays so; the output may still be open. `None`: there is no more in this turn, or
+    /// input is paused or held.
     ///
     /// When the kernel says that nothing is left, input waits for the next edge with no further
     /// call. If a hang-up or the peer's half-close was told, that is not the end of the matter, and
@@ -29,14 +29,13 @@ impl<S: Socket> Ready<'_, S> {
         if self.has_ended() {
             return Ok(Some(0));
         }
-        let room = buf.len().min(self.bytes_left(Direction::Input));
         let received = self.step(
             Direction::Input,
-            |socket| socket.stream().recv(&mut buf[..room]),
+            |socket| socket.stream().recv(buf),
             |received| {
                 let after = match (received.bytes, received.left) {
                     (0, _) => After::End,
-                    (_, Some(0)) => After::Boundary,
+                    (_, Some(0)) => After::Drained,
                     _ => After::More,
                 };
                 (received.bytes, after)
@@ -68,10 +67,10 @@ impl<S: Socket> Ready<'_, S> {
     /// # use watchbell::{epoll::Interest, event_loop::EventLoop, net::{Output, Stream}};
     /// # let (mut client, server) = UnixStream::pair()?;
     /// # let server = Stream::try_from(OwnedFd::from(server))?;
-    /// # let mut events: EventLoop = EventLoop::new()?;
+    /// # let mut events = EventLoop::new()?;
     /// # client.write_all(b"ahoy")?;
     /// let mut output = Output::default();
-    /// events.watch(server, Interest::READABLE, move |stream, turn| {
+    /// events.add(server, Interest::READABLE, move |stream, turn| {
     ///     stream.flush(&mut output)?; // what earlier turns have left
     ///     let mut buf = [0; 4096];
     ///     while let Some(read @ 1..) = stream.recv(&mut buf)? {
@@ -100,8 +99,7 @@ impl<S: Socket> Ready<'_, S> {
             }
         }
         output.push(rest);
-        let token = self.run().token;
-        output.written_by(token);
+        output.written_by(self.run().token());
         self.hold(output);
         Ok(())
     }
@@ -149,7 +147,7 @@ impl<S: Socket> Ready<'_, S> {
     #[doc(alias = "SO_ERROR")]
     #[doc(alias = "EINPROGRESS")]
     pub fn connected(&mut self) -> io::Result<Option<()>> {
-        if !self.run().directions.is_standing(Direction::Output) {
+        if !self.run().account().is_standing(Direction::Output) {
             return Ok(Some(()));
         }
         let connected = self.step(
@@ -165,7 +163,7 @@ impl<S: Socket> Ready<'_, S> {
             |()| (0, After::More),
         )?;
         if connected.is_some() {
-            self.run().directions.stand_down(Direction::Output);
+            self.run().change(|account| account.stand_down(Direction::Output));
         }
         Ok(connected)
     }
@@ -173,11 +171,7 @@ impl<S: Socket> Ready<'_, S> {
     /// One sendmsg(2) of the first bytes, within the budget.
     fn send_once(&mut self, bufs: [IoSlice<'_>; 2]) -> io::Result<Option<usize>> {
         let offered = bufs[0].len() + bufs[1].len();
-        let most = self.bytes_left(Direction::Output);
-        let first = &bufs[0][..bufs[0].len().min(most)];
-        let second = &bufs[1][..bufs[1].len().min(most - first.len())];
-        let bufs = [IoSlice::new(first), IoSlice::new(second)];
-        let bufs = if second.is_empty() { &bufs[..1] } else { &bufs[..] };
+        let bufs = if bufs[1].is_empty() { &bufs[..1] } else { &bufs[..] };
         self.step(
             Direction::Output,
             |socket| socket.stream().send(bufs),
@@ -187,14 +181,9 @@ impl<S: Socket> Ready<'_, S> {
 
     /// After writing: those that fill the queue may go on once it is at its low-water mark.
     fn release(&mut self, output: &mut Output) {
-        let token = self.run().token;
-        output.written_by(token);
-        for filler in output.releases() {
-            if filler == token {
-                self.run().directions.let_input_go();
-            } else {
-                self.run().messages.push((filler, Message::Release));
-            }
+        output.written_by(self.run().token());
+        if output.release() {
+            self.run().look_at_holds(); // this source may be one of them
         }
     }
 }
@@ -206,16 +195,15 @@ impl<S> Ready<'_, S> {
     ///
     /// At the queue's high-water mark the input of *this* source is held, which fills it, until the
     /// other has written it down to the low one. The other's input is left alone: it fills another
-    /// queue. If the other connection ends before, this one is to be closed too, or
-    /// [released](crate::event_loop::Turn::release).
+    /// queue. If the other connection ends before, this one goes on, and its next call is refused.
     ///
     /// `examples/relay.rs` is a whole relay.
     ///
     /// # Errors
     ///
     /// [`QueueFull`](super::QueueFull) as an [`io::Error`] if the queue had no room for all of
-    /// `bytes`, of which none was taken; `BrokenPipe` if the output was
-    /// [finished](Output::finish). It makes no system call.
+    /// `bytes`, of which none was taken; `BrokenPipe` if the output was [finished](Output::finish),
+    /// or the source that wrote it out is gone. It makes no system call.
     ///
     /// # Example
     ///
@@ -226,12 +214,12 @@ impl<S> Ready<'_, S> {
     /// # let ((mut near, source), (sink, mut far)) = (UnixStream::pair()?, UnixStream::pair()?);
     /// # let source = Stream::try_from(OwnedFd::from(source))?;
     /// # let sink = Stream::try_from(OwnedFd::from(sink))?;
-    /// # let mut events: EventLoop = EventLoop::new()?;
+    /// # let mut events = EventLoop::new()?;
     /// # near.write_all(b"ahoy")?;
     /// # near.shutdown(Shutdown::Write)?;
     /// let queue = Rc::new(RefCell::new(Output::default()));
     /// let (filled, own) = (Rc::clone(&queue), queue);
-    /// events.watch(source, Interest::READABLE, move |stream, turn| {
+    /// events.add(source, Interest::READABLE, move |stream, turn| {
     ///     let mut buf = [0; 4096];
     ///     while let Some(read @ 1..) = stream.recv(&mut buf)? {
     ///         stream.forward(&mut filled.borrow_mut(), &buf[..read])?;
@@ -240,7 +228,7 @@ impl<S> Ready<'_, S> {
     ///     stream.forward_end(&mut filled.borrow_mut());
     ///     turn.close()
     /// })?;
-    /// events.watch(sink, Interest::WRITABLE, move |stream, turn| {
+    /// events.add(sink, Interest::WRITABLE, move |stream, turn| {
     ///     stream.flush(&mut own.borrow_mut())?;
     ///     if own.borrow().is_finished() { turn.close() } else { Ok(()) }
     /// })?;
@@ -251,7 +239,7 @@ impl<S> Ready<'_, S> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn forward(&mut self, output: &mut Output, bytes: &[u8]) -> io::Result<()> {
-        if output.is_ending() {
+        if output.is_ending() || output.has_lost_its_writer() {
             return Err(ErrorKind::BrokenPipe.into());
         }
         output.check_room(bytes.len())?;
@@ -273,18 +261,18 @@ impl<S> Ready<'_, S> {
         }
     }
 
-    fn wake_writer(&mut self, output: &Output) {
+    /// The source that writes the queue out has something to do. One that is gone ends the queue.
+    fn wake_writer(&mut self, output: &mut Output) {
         // One that has not been run yet has its first run before it.
         if let Some(writer) = output.writer() {
-            self.run().messages.push((writer, Message::Write));
+            self.run().say(writer, Wish::Write(output.flow().clone()));
         }
     }
 
     /// After filling: at the high-water mark this source waits.
     fn hold(&mut self, output: &mut Output) {
-        let token = self.run().token;
-        if output.holds(token) {
-            self.run().directions.hold_input();
+        if output.is_at_high_water() {
+            self.run().hold_input(output.flow());
         }
     }
 }

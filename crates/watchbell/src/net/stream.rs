@@ -1,6 +1,8 @@
 //! Connections.
 
-use super::{Address, Received, Shutdown};
+mod options;
+
+use super::{Address, Received, Shutdown, ToAddress};
 use crate::epoll::{ExclusiveTarget, Source};
 use crate::kernel::{Borrowed, Descriptor, Linux, Sockets, number};
 use std::fmt;
@@ -31,7 +33,8 @@ pub trait Socket {
 }
 
 impl Stream<Linux> {
-    /// Begins to connect, without waiting for it.
+    /// Begins to connect to whatever names an address ([`ToAddress`]), without waiting for it. No
+    /// host name is looked up.
     ///
     /// Register the stream for input and output, and ask
     /// [`Ready::connected`](crate::event_loop::Ready::connected) first in its handler.
@@ -43,8 +46,8 @@ impl Stream<Linux> {
     /// use watchbell::net::{Output, Stream};
     ///
     /// let listener = TcpListener::bind("127.0.0.1:0")?;
-    /// let mut events: EventLoop = EventLoop::new()?;
-    /// let stream = Stream::connect(&listener.local_addr()?.into())?;
+    /// let mut events = EventLoop::new()?;
+    /// let stream = Stream::connect(listener.local_addr()?)?;
     /// events.add(stream, Interest::READABLE | Interest::WRITABLE, |stream, turn| {
     ///     if stream.connected()?.is_none() {
     ///         return Ok(()); // still in progress
@@ -59,12 +62,13 @@ impl Stream<Linux> {
     ///
     /// # Errors
     ///
-    /// Those of [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
+    /// `InvalidInput` if a text is no address. Otherwise those of
+    /// [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html) and
     /// [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html), except `EINPROGRESS`. A
     /// Unix-domain socket is connected at once, or refused with `EAGAIN` if the listener's backlog
     /// is full.
     #[doc(alias = "EINPROGRESS")]
-    pub fn connect(address: &Address) -> io::Result<Stream<Linux>> {
+    pub fn connect(address: impl ToAddress) -> io::Result<Stream<Linux>> {
         Stream::connect_on(Linux, address)
     }
 }
@@ -76,9 +80,10 @@ impl<K: Sockets> Stream<K> {
     ///
     /// As [`connect`](Stream::connect), which has the example.
     #[doc(alias = "connect")]
-    pub fn connect_on(kernel: K, address: &Address) -> io::Result<Stream<K>> {
-        let (fd, _connected) = kernel.connect(address)?;
-        Stream::set_up(kernel, fd, address)
+    pub fn connect_on(kernel: K, address: impl ToAddress) -> io::Result<Stream<K>> {
+        let address = address.to_address()?;
+        let (fd, _connected) = kernel.connect(&address)?;
+        Stream::set_up(kernel, fd, &address)
     }
 
     /// Takes over a connected stream socket and makes it non-blocking. A socket that keeps message
@@ -101,7 +106,7 @@ impl<K: Sockets> Stream<K> {
 
     fn set_up(kernel: K, fd: K::Fd, address: &Address) -> io::Result<Stream<K>> {
         if let Address::Inet(_) = address {
-            kernel.set_nodelay(fd.borrow())?;
+            kernel.set_nodelay(fd.borrow(), true)?;
         }
         kernel.report_left(fd.borrow(), address)?;
         Ok(Stream { kernel, fd })

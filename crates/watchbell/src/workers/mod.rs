@@ -34,14 +34,14 @@
 //! # What it does not do yet
 //!
 //! There is no idle time-out: a peer that says nothing keeps its connection, until a drain's
-//! deadline. A service sets timers of its own ([`Turn::after`](crate::event_loop::Turn::after)).
+//! deadline. A service sets timers of its own ([`after`](crate::event_loop::Registry::after)).
 //! And there is no limit on connections, short of the process's descriptors (`RLIMIT_NOFILE`).
 //!
 //! # Example
 //!
 //! ```
 //! use std::io::{self, Read, Write};
-//! use std::net::{Shutdown, SocketAddr, TcpStream};
+//! use std::net::{Shutdown, TcpStream};
 //! use std::time::Duration;
 //! use watchbell::epoll::Interest;
 //! use watchbell::event_loop::Turn;
@@ -57,7 +57,7 @@
 //!         turn: &mut Turn<'_, Worker<Echo>>,
 //!     ) -> io::Result<()> {
 //!         let mut output = Output::default();
-//!         turn.watch(connection, Interest::READABLE, move |connection, turn| {
+//!         turn.add(connection, Interest::READABLE, move |connection, turn| {
 //!             connection.flush(&mut output)?;
 //!             let mut buf = [0; 4096];
 //!             while let Some(read) = connection.recv(&mut buf)? {
@@ -74,12 +74,11 @@
 //!     }
 //! }
 //!
-//! let any = SocketAddr::from(([127, 0, 0, 1], 0));
-//! let listener = Listener::bind(&any.into(), 128)?;
-//! let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+//! let listener = Listener::bind("127.0.0.1:0", 128)?;
+//! let port = listener.port()?.expect("a TCP listener");
 //! let workers = Workers::builder().listener(listener).start(|_index| Echo)?;
 //!
-//! let mut client = TcpStream::connect(address)?;
+//! let mut client = TcpStream::connect(("127.0.0.1", port))?;
 //! client.write_all(b"ahoy")?;
 //! client.shutdown(Shutdown::Write)?;
 //! let mut answer = String::new();

@@ -4,7 +4,7 @@ use super::shared::{Phase, Shared};
 use super::worker::work;
 use super::{Report, Service, WorkerError, WorkerReport};
 use crate::Ledger;
-use crate::event_loop::{Budget, Settings};
+use crate::event_loop::{Budget, Settings, Shared as SharedSource};
 use crate::kernel::{Linux, Sockets};
 use crate::net::Listener;
 use crate::sync::Arc;
@@ -33,7 +33,7 @@ pub struct Control<K: Sockets = Linux> {
 pub struct Builder<K: Sockets = Linux> {
     kernel: K,
     workers: NonZeroUsize,
-    listeners: Vec<Arc<Listener<K>>>,
+    listeners: Vec<SharedSource<Listener<K>>>,
     settings: Settings,
 }
 
@@ -97,14 +97,14 @@ impl<K: Sockets> Builder<K> {
 
     /// Adds a listener, from which every worker accepts.
     pub fn listener(mut self, listener: Listener<K>) -> Self {
-        self.listeners.push(Arc::new(listener));
+        self.listeners.push(SharedSource::new(listener));
         self
     }
 
     /// Adds a listener that somebody else watches as well, such as an ordinary observer. It closes
-    /// only with its last [`Arc`]: as long as another is held, what arrives after a drain's last
+    /// only with its last clone: as long as another is held, what arrives after a drain's last
     /// look waits in its backlog for whoever holds it to accept.
-    pub fn shared_listener(mut self, listener: Arc<Listener<K>>) -> Self {
+    pub fn shared_listener(mut self, listener: SharedSource<Listener<K>>) -> Self {
         self.listeners.push(listener);
         self
     }
@@ -116,13 +116,8 @@ impl<K: Sockets> Builder<K> {
     }
 
     /// How many events one wait of a worker fetches at most (default 256).
-    ///
-    /// # Panics
-    ///
-    /// If it is zero. [`start`](Builder::start) has the example.
     #[doc(alias = "maxevents")]
     pub fn events_a_wait(mut self, events: usize) -> Self {
-        assert!(events > 0, "a wait fetches at least one event");
         self.settings.events_a_wait = events;
         self
     }
@@ -137,7 +132,8 @@ impl<K: Sockets> Builder<K> {
     ///
     /// # Errors
     ///
-    /// Those of [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html), of starting a
+    /// `InvalidInput` for a setting that no loop can work with. Those of
+    /// [eventfd(2)](https://man7.org/linux/man-pages/man2/eventfd.2.html), of starting a
     /// thread ([pthread_create(3)](https://man7.org/linux/man-pages/man3/pthread_create.3.html)),
     /// and of making and filling a loop
     /// ([epoll_create1(2)](https://man7.org/linux/man-pages/man2/epoll_create.2.html),
@@ -147,7 +143,7 @@ impl<K: Sockets> Builder<K> {
     /// # Example
     ///
     /// ```
-    /// # use std::{io::{self, Read}, net::{SocketAddr, TcpStream}, time::Duration};
+    /// # use std::{io::{self, Read}, net::TcpStream, time::Duration};
     /// # use watchbell::event_loop::Turn;
     /// # use watchbell::net::{Address, Listener};
     /// # use watchbell::workers::{Connection, Service, Worker, Workers};
@@ -162,13 +158,12 @@ impl<K: Sockets> Builder<K> {
     /// #         Ok(())
     /// #     }
     /// # }
-    /// # let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    /// # let listener = Listener::bind(&any.into(), 128)?;
-    /// # let Address::Inet(address) = listener.local_address()? else { unreachable!() };
+    /// # let listener = Listener::bind("127.0.0.1:0", 128)?;
+    /// # let port = listener.port()?.expect("a TCP listener");
     /// // impl Service for Closing: `accepted` drops each connection
     /// let pool = Workers::builder().events_a_wait(64).listener(listener);
     /// let workers = pool.start(|_index| Closing)?;
-    /// assert_eq!(TcpStream::connect(address)?.read(&mut [0; 8])?, 0);
+    /// assert_eq!(TcpStream::connect(("127.0.0.1", port))?.read(&mut [0; 8])?, 0);
     /// assert_eq!(workers.control().ledger().processed, 1);
     /// workers.control().drain(Duration::from_secs(1));
     /// assert!(workers.join().ledger().balances());
@@ -180,6 +175,7 @@ impl<K: Sockets> Builder<K> {
         make: impl Fn(usize) -> S + Send + Sync + 'static,
     ) -> io::Result<Workers<K>> {
         let Builder { kernel, workers, listeners, settings } = self;
+        settings.check()?;
         let shared: io::Result<Vec<_>> =
             (0..workers.get()).map(|_| Shared::new(kernel.clone()).map(Arc::new)).collect();
         let control = Control { kernel: kernel.clone(), workers: shared?.into() };

@@ -9,14 +9,14 @@ use std::io;
 /// A service that a pool runs. A value of it is the state of one worker.
 pub trait Service<K: Sockets = Linux>: Sized + 'static {
     /// A worker has accepted a connection. What is to become of it is the service's matter: usually
-    /// it goes into the worker's loop, by [`Turn::watch`], with a handler. Dropped, it is closed
-    /// and counted as processed.
+    /// it goes into the worker's loop, by [`add`](crate::event_loop::Registry::add), with a
+    /// handler. Dropped, it is closed and counted as processed.
     ///
     /// A source of the loop that is a `Connection` counts as owned by the worker; one that is
     /// wrapped in a source of another type does not ([`Socket`](crate::net::Socket)).
     ///
     /// The worker's state is `turn.state()`. No source's handler is running: the listener is the
-    /// pool's, and `turn.close()` does nothing.
+    /// pool's, and `turn.close()` is an error.
     ///
     /// # Errors
     ///

@@ -3,7 +3,9 @@
 use super::shared::{Phase, Shared};
 use super::{Connection, Counts, Service, WorkerError, WorkerReport};
 use crate::epoll::{Interest, Readiness, Token};
-use crate::event_loop::{Direction, EventLoop, Ready, Settings, TimerId, Turn};
+use crate::event_loop::{
+    Direction, EventLoop, Ready, Registration, Settings, Shared as SharedSource, TimerId, Turn,
+};
 use crate::kernel::{Linux, Sockets};
 use crate::net::{Address, Listener};
 use crate::sync::Arc;
@@ -26,8 +28,6 @@ pub struct Worker<S, K: Sockets = Linux> {
     /// one.
     deadline: Option<(Instant, TimerId)>,
     shared: Arc<Shared<K>>,
-    /// Every worker of the pool, this one among them.
-    all: Arc<[Arc<Shared<K>>]>,
 }
 
 type WorkerTurn<'run, S, K> = Turn<'run, Worker<S, K>, K>;
@@ -71,23 +71,22 @@ impl<K: Sockets> Drop for Leaving<K> {
 pub(super) fn work<S: Service<K>, K: Sockets>(
     kernel: K,
     settings: Settings,
-    listeners: Vec<Arc<Listener<K>>>,
+    listeners: Vec<SharedSource<Listener<K>>>,
     index: usize,
     all: Arc<[Arc<Shared<K>>]>,
     make: impl FnOnce() -> S,
 ) -> WorkerReport {
-    let _leaving = Leaving { index, all: Arc::clone(&all) };
     let shared = Arc::clone(&all[index]);
-    let mut worker = Worker {
+    let _leaving = Leaving { index, all };
+    let worker = Worker {
         service: make(),
         index,
         counts: Counts::default(),
         listeners: Vec::new(),
         deadline: None,
         shared: Arc::clone(&shared),
-        all,
     };
-    let mut events = match set_up(kernel, settings, listeners, &mut worker) {
+    let mut events = match set_up(kernel, settings, listeners, worker) {
         Ok(events) => events,
         Err(error) => {
             shared.report_start(Err(error));
@@ -96,14 +95,14 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
     };
     shared.report_start(Ok(()));
 
-    let outcome = match catch_unwind(AssertUnwindSafe(|| events.run_with(&mut worker))) {
+    let outcome = match catch_unwind(AssertUnwindSafe(|| events.run())) {
         Ok(ended) => ended.map_err(WorkerError::Loop),
         Err(_panic) => Err(WorkerError::Panicked),
     };
-    let (stats, counts) = (events.stats(), worker.counts);
+    let (stats, counts) = (events.stats(), events.state().counts);
     // However it ended, that ends what the worker still holds.
     shared.tally.closing.store(true, Ordering::Relaxed);
-    drop((events, worker));
+    drop(events);
     WorkerReport { index, counts, ledger: shared.tally.ledger(0), stats, outcome }
 }
 
@@ -111,32 +110,32 @@ pub(super) fn work<S: Service<K>, K: Sockets>(
 fn set_up<S: Service<K>, K: Sockets>(
     kernel: K,
     settings: Settings,
-    listeners: Vec<Arc<Listener<K>>>,
-    worker: &mut Worker<S, K>,
+    listeners: Vec<SharedSource<Listener<K>>>,
+    worker: Worker<S, K>,
 ) -> io::Result<EventLoop<Worker<S, K>, K>> {
-    let mut events = EventLoop::builder_on(kernel)
+    let bell = Arc::clone(&worker.shared);
+    let mut events = EventLoop::builder_on(kernel, worker)
         .settings(settings)
-        .on_failure(|failure, worker: &mut Worker<S, K>| {
+        .on_failure(|failure, turn: &mut WorkerTurn<'_, S, K>| {
+            let worker = turn.state();
             let listener = failure.token.filter(|token| worker.listeners.contains(token));
             if let Some(token) = listener {
-                // Whoever is woken and does not consume all of it wakes the others.
                 worker.counts.lost_listeners += 1;
                 worker.forget_listener(token);
-                worker.all.iter().for_each(|other| other.ring());
             }
         })
         .build()?;
-    let bell = Arc::clone(&worker.shared);
-    events.watch(bell, Interest::READABLE, hear)?;
+    events.add(bell, Registration::edge(Interest::READABLE).named("worker's bell"), hear)?;
     for listener in listeners {
-        worker.listeners.push(events.watch_exclusive(listener, accept)?);
+        let token = events.add(listener, Registration::exclusive().named("listener"), accept)?;
+        events.state_mut().listeners.push(token);
     }
     Ok(events)
 }
 
 /// Accepts what there is, within the budget; the loop keeps the rest.
 fn accept<S: Service<K>, K: Sockets>(
-    listener: &mut Ready<'_, Arc<Listener<K>>>,
+    listener: &mut Ready<'_, SharedSource<Listener<K>>>,
     turn: &mut WorkerTurn<'_, S, K>,
 ) -> io::Result<()> {
     let woken = listener.readiness() != Readiness::NONE;

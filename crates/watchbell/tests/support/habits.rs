@@ -59,6 +59,16 @@ impl Habit for Trickling {
     }
 }
 
+/// Moves so many bytes a call at the most.
+#[derive(Clone)]
+pub struct Slicing(pub usize);
+
+impl Habit for Slicing {
+    fn moves(&self, length: usize) -> usize {
+        length.min(self.0)
+    }
+}
+
 /// Answers the next calls of one kind with these errors, in order, then behaves.
 #[derive(Clone)]
 pub struct Failing {
@@ -179,7 +189,9 @@ impl<K: Sockets, H: Habit> Sockets for Habitual<K, H> {
         Connect: connect(address: &Address) -> (K::Fd, bool);
         Shutdown: shutdown(socket: Borrowed<'_, K>, how: Shutdown) -> ();
         TakeError: take_error(socket: Borrowed<'_, K>) -> Option<io::Error>;
-        SetNodelay: set_nodelay(socket: Borrowed<'_, K>) -> ();
+        SetNodelay: set_nodelay(socket: Borrowed<'_, K>, at_once: bool) -> ();
+        SetLinger: set_linger(socket: Borrowed<'_, K>, linger: Option<Duration>) -> ();
+        SetKeepalive: set_keepalive(socket: Borrowed<'_, K>, idle: Option<Duration>) -> ();
         LocalAddress: local_address(socket: Borrowed<'_, K>) -> Address;
         PeerAddress: peer_address(socket: Borrowed<'_, K>) -> Address;
         BindDatagram: bind_datagram(address: &Address) -> K::Fd;

@@ -6,7 +6,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use watchbell::epoll::{Interest, Source, Token};
-use watchbell::event_loop::{Builder, EventLoop, Ready, Stats, Turn};
+use watchbell::event_loop::{Builder, EventLoop, Ready, Registration, Stats, Turn};
 use watchbell::kernel::{Counting, Kernel, Linux};
 
 /// Makes a test of each function of the module `bodies`, on each kernel that they run on.
@@ -40,7 +40,7 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// `add` or `add_level`.
+    /// Adds a source in this mode.
     pub fn add<S, D, K, F>(
         self,
         events: &mut EventLoop<D, K>,
@@ -55,7 +55,7 @@ impl Trigger {
     {
         let added = match self {
             Trigger::Edge => events.add(source, interest, handler),
-            Trigger::Level => events.add_level(source, interest, handler),
+            Trigger::Level => events.add(source, Registration::level(interest), handler),
         };
         added.expect("it can be registered")
     }
@@ -90,14 +90,15 @@ pub type Failures = Shared<Vec<String>>;
 pub fn reporting<K: Kernel>(builder: Builder<(), K>) -> (EventLoop<(), K>, Failures) {
     let failures = Failures::default();
     let told = Rc::clone(&failures);
-    let events = builder.on_failure(move |failure, ()| told.borrow_mut().push(failure.to_string()));
+    let events =
+        builder.on_failure(move |failure, _turn| told.borrow_mut().push(failure.to_string()));
     (events.build().expect("a loop"), failures)
 }
 
 /// A loop on a kernel that counts.
-pub fn counting<D>() -> (Counting<Linux>, EventLoop<D, Counting<Linux>>) {
+pub fn counting<D: Default>() -> (Counting<Linux>, EventLoop<D, Counting<Linux>>) {
     let kernel = Counting::new(Linux);
-    let events = EventLoop::on(kernel.clone()).expect("a loop");
+    let events = EventLoop::on(kernel.clone(), D::default()).expect("a loop");
     (kernel, events)
 }
 

@@ -90,7 +90,7 @@ fn echo<K: Sockets>(
 ) -> io::Result<()> {
     let mut output = Output::default();
     let owner = (turn.state().index(), thread_id());
-    turn.watch(connection, Interest::READABLE, move |connection, turn| {
+    turn.add(connection, Interest::READABLE, move |connection, turn| {
         assert_eq!(owner, (turn.state().index(), thread_id()), "a connection has one owner");
         answer(connection, &mut output)?;
         if output.is_finished() { turn.close() } else { Ok(()) }
@@ -139,7 +139,7 @@ impl<K: Sockets> Pool<K> {
         set: impl FnOnce(Builder<K>) -> Builder<K>,
         act: impl Fn(u64) -> Act + Send + Sync + 'static,
     ) -> Pool<K> {
-        let listener = Listener::bind_on(kernel.clone(), &loopback(), 1024).unwrap();
+        let listener = Listener::bind_on(kernel.clone(), loopback(), 1024).unwrap();
         let address = inet(&listener);
         let rules = Arc::new(Rules {
             act: Box::new(act),

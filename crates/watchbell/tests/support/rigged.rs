@@ -154,8 +154,16 @@ impl<K: Sockets> Sockets for Rigged<K> {
         self.inner.take_error(socket)
     }
 
-    fn set_nodelay(&self, socket: Borrowed<'_, Self>) -> io::Result<()> {
-        self.inner.set_nodelay(socket)
+    fn set_nodelay(&self, socket: Borrowed<'_, Self>, at_once: bool) -> io::Result<()> {
+        self.inner.set_nodelay(socket, at_once)
+    }
+
+    fn set_linger(&self, socket: Borrowed<'_, Self>, linger: Option<Duration>) -> io::Result<()> {
+        self.inner.set_linger(socket, linger)
+    }
+
+    fn set_keepalive(&self, socket: Borrowed<'_, Self>, idle: Option<Duration>) -> io::Result<()> {
+        self.inner.set_keepalive(socket, idle)
     }
 
     fn local_address(&self, socket: Borrowed<'_, Self>) -> io::Result<Address> {

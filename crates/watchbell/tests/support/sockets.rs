@@ -39,8 +39,8 @@ pub fn unix_pair<K: Sockets<Fd = OwnedFd>>(kernel: K) -> (Stream<K>, UnixStream)
 }
 
 /// A loop in which no source may fail.
-pub fn strict_loop<D: 'static, K: Kernel>(kernel: K, budget: Budget) -> EventLoop<D, K> {
-    EventLoop::builder_on(kernel)
+pub fn strict_loop<D: Default + 'static, K: Kernel>(kernel: K, budget: Budget) -> EventLoop<D, K> {
+    EventLoop::builder_on(kernel, D::default())
         .budget(budget)
         .on_failure(|failure, _| panic!("{failure}"))
         .build()
@@ -93,16 +93,16 @@ impl Conversation {
         let mut events: EventLoop<(), K> = strict_loop(kernel.clone(), self.budget);
         let listener = Listener::bind_on(kernel.clone(), address, 16).expect("a free address");
         let address = listener.local_address().expect("bound");
-        let accepting = events.watch(listener, Interest::READABLE, |listener, turn| {
+        let accepting = events.add(listener, Interest::READABLE, |listener, turn| {
             while let Some((stream, _)) = listener.accept()? {
-                turn.watch(stream, Interest::READABLE, echo(Marks::new(1 << 12, 1 << 14)?, 4096))?;
+                turn.add(stream, Interest::READABLE, echo(Marks::new(1 << 12, 1 << 14)?, 4096))?;
             }
             Ok(())
         });
         accepting.expect("a new source");
         let client = Stream::connect_on(kernel, &address).expect("it listens");
         let both = Interest::READABLE | Interest::WRITABLE;
-        events.watch(client, both, self.client()).expect("a new source");
+        events.add(client, both, self.client()).expect("a new source");
         events.run().expect("nothing fails");
         // The service's end may still have its last run before it.
         while events.len() > 1 {

@@ -1,6 +1,7 @@
 //! The queue against a plain vector, over random pushes and consumes.
 
 use super::*;
+use crate::event_loop::{Address, Inbox};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -28,10 +29,10 @@ fn offered(output: &Output) -> Vec<u8> {
     output.slices().iter().flat_map(|slice| slice.iter().copied()).collect()
 }
 
-const FILLER: Token = Token(7);
-
 fn model(marks: Marks, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut output = Output::new(marks);
+    let inbox = Arc::new(Inbox::new(|| {}));
+    let filler = Arc::new(Address::new(&inbox, Token::new(1, 7)));
     let (mut queued, mut holds, mut next) = (Vec::new(), false, 0_u8);
     for step in steps {
         match step {
@@ -44,8 +45,11 @@ fn model(marks: Marks, steps: Vec<Step>) -> Result<(), TestCaseError> {
                 } else {
                     output.push(&bytes);
                     let held = queued.len() + length >= marks.high;
-                    prop_assert_eq!(output.holds(FILLER), held && !holds);
-                    prop_assert!(!output.holds(FILLER), "a filler is held once");
+                    prop_assert_eq!(output.is_at_high_water(), held);
+                    if held {
+                        output.flow().hold(&filler);
+                        output.flow().hold(&filler); // once is enough
+                    }
                     holds |= held;
                     queued.extend_from_slice(&bytes);
                     next = next.wrapping_add(length as u8);
@@ -56,12 +60,18 @@ fn model(marks: Marks, steps: Vec<Step>) -> Result<(), TestCaseError> {
                 output.consume(taken);
                 queued.drain(..taken);
                 let released = holds && queued.len() <= marks.low;
-                prop_assert_eq!(output.releases(), if released { vec![FILLER] } else { vec![] });
-                prop_assert!(output.releases().is_empty(), "a filler is released once");
+                prop_assert_eq!(output.release(), released);
+                prop_assert_eq!(
+                    inbox.take_letters().len(),
+                    usize::from(released),
+                    "it is asked once"
+                );
+                prop_assert!(!output.release(), "a filler is released once");
                 holds &= !released;
             }
         }
         prop_assert_eq!(output.is_above_high_water(), holds);
+        prop_assert_eq!(filler.is_held(), holds);
         prop_assert_eq!(output.len(), queued.len());
         prop_assert_eq!(output.is_empty(), queued.is_empty());
         prop_assert!(output.len() <= marks.limit);

@@ -1,0 +1,6 @@
+//! Deadlines.
+
+mod timers;
+
+pub use timers::TimerId;
+pub(crate) use timers::Timers;
